@@ -10,7 +10,7 @@ ARG PYTHON=3.13
 FROM python:${PYTHON}-slim AS build
 WORKDIR /src
 COPY requirements/constraints.txt requirements/
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY mockbroker mockbroker
 COPY protocol protocol
 COPY fixtures fixtures

@@ -2,8 +2,8 @@
 # first; on a machine that has only Python, Java 17 and Maven, `make run` and `make test` just work.
 
 PYTHON ?= python3
-# One worker more than there are cores: tests of clients mostly wait.
-JOBS   ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Two workers more than there are cores: tests of clients mostly wait.
+JOBS   ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 ARGS   ?=
 
 VENV   := .venv
@@ -26,9 +26,9 @@ SPARK_VENVS    := .cache/venvs
 
 .DEFAULT_GOAL := help
 .PHONY: help install run test test-slow test-failed test-quick test-java test-spark test-spark-versions \
-        test-node test-go test-real test-audited durations check \
-        exhaustive simulate simulate-real planted lint types layers generated generate format bench \
-        docs clean lock
+        test-node test-go test-real test-audited fuzz fuzz-corpus durations check \
+        exhaustive simulate simulate-real planted lint types types-mypy types-pyright layers generated \
+        generate format bench docs screenshots clean lock dist sbom vulnerabilities comparison soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,8 +36,9 @@ help: ## list the targets
 install: $(STAMP) ## create .venv/ with everything pinned (quick when nothing changed)
 
 # pip's resolver sees the pins of requirements/constraints.txt, and so does its build isolation.
+# Python compiles what is imported, a small part of what is installed.
 INSTALL := PIP_CONSTRAINT=requirements/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
-	  $(BIN)/python -m pip install --quiet --editable
+	  $(BIN)/python -m pip install --quiet --no-compile --editable
 REQUIREMENTS := pyproject.toml requirements/constraints.txt
 
 define venv
@@ -119,6 +120,12 @@ planted: $(STAMP) ## planted bugs, and what the simulator finds of them; an hour
 	$(BIN)/python -m tests.simulation.planted --jobs $(or $(SIM_JOBS),2) $(ARGS)
 	$(BIN)/python docs/generate
 
+fuzz: $(STAMP) ## hostile bytes into every parser and handler: make fuzz INPUTS=50_000_000 SEED=7
+	$(BIN)/python -m tests.fuzz --inputs $(or $(INPUTS),300_000) --seed $(or $(SEED),0) $(ARGS)
+
+fuzz-corpus: $(STAMP) ## keep the inputs that reach lines of a parser no other input reaches
+	$(BIN)/python -m tests.fuzz.refresh $(ARGS)
+
 durations: $(STAMP) ## measure how long the parts of the tests take, by which they are shared out
 	$(PYTEST) $(PARALLEL) --durations-report=tests/durations.json $(ARGS)
 
@@ -128,8 +135,12 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(STAMP)
+types: types-mypy types-pyright
+
+types-mypy: $(STAMP)
 	$(BIN)/mypy
+
+types-pyright: $(STAMP)
 	$(BIN)/pyright
 
 layers: $(STAMP)
@@ -148,15 +159,37 @@ format: $(STAMP) ## let ruff format and fix what it can
 bench: $(STAMP) ## compare with real Kafka, kfake and librdkafka's mock on this machine
 	$(BIN)/python -m bench $(ARGS)
 
+soak: $(STAMP) ## a cluster under all kinds of clients and faults: make soak MINUTES=60
+	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),3) $(ARGS)
+
+comparison: build/bench.json ## the page of comparison with the figures of the last `make bench`
+	$(BIN)/python docs/generate/comparison.py $< > build/comparison.md
+	@echo "written: build/comparison.md"
+
 docs: $(STAMP) ## build the docs as HTML
 	$(BIN)/python docs/generate
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
+screenshots: $(STAMP) ## take the pictures of the report page in the docs again, with Chromium
+	$(BIN)/python docs/screenshots/report.py
+
 clean: ## remove what was built; .venv/ and .cache/ (downloaded jars) stay
 	rm -rf build dist docs/_build .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache \
 	  .import_linter_cache .hypothesis spark-warehouse
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+dist: $(STAMP) ## build wheel and sdist into dist/, as a release does
+	$(BIN)/python -m hatchling build --target sdist --target wheel
+
+sbom: $(STAMP) ## write build/sbom.json: what the package needs, as CycloneDX; EXTRAS="tls pipeline"
+	@mkdir -p build
+	$(BIN)/python requirements/sbom.py $(EXTRAS) > build/sbom.json
+
+vulnerabilities: ## known vulnerabilities of the pinned versions, by pip-audit; asks the network
+	$(PYTHON) -m venv --clear .cache/venvs/pip-audit
+	.cache/venvs/pip-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
+	.cache/venvs/pip-audit/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements/constraints.txt
 
 lock: ## resolve the newest versions and pin them in requirements/constraints.txt
 	$(PYTHON) requirements/lock.py

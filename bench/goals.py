@@ -48,6 +48,7 @@ def _both_sizes(name: str, driver: str, bound: float, peers: tuple[str, ...]) ->
 GOALS: tuple[Goal, ...] = (
     Goal("start", 0.3),
     Goal("second-cluster", 0.010),
+    Goal("renewal", 0.001),
     Goal("idle", 60e6),
     Goal("idle-rules", 1.10),
     Goal("journal", 1.05),

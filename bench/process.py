@@ -81,12 +81,15 @@ def cpu_seconds(pids: Sequence[int]) -> float:
     where the operating system does not tell.
     """
     total_ns = 0
-    try:
-        for pid in pids:
+    for pid in pids:
+        try:
+            int(Path(f"/proc/{pid}/schedstat").read_text().split()[0])
             for task in Path(f"/proc/{pid}/task").iterdir():
-                total_ns += int((task / "schedstat").read_text().split()[0])
-    except FileNotFoundError as error:
-        raise UnavailableError(f"CPU time is not told here: {error}") from None
+                # A thread may end meanwhile.
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                    total_ns += int((task / "schedstat").read_text().split()[0])
+        except (FileNotFoundError, ProcessLookupError) as error:
+            raise UnavailableError(f"CPU time is not told here: {error}") from None
     return total_ns / 1e9
 
 

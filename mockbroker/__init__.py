@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mockbroker.api.aio.cluster import AsyncCluster
     from mockbroker.api.cluster import Cluster
+    from mockbroker.api.expected import ExpectedRecord
     from mockbroker.core.journal.events import JournalEvent
     from mockbroker.core.views.stored import StoredRecord
     from mockbroker.server.config import ListenerSpec, SeedRecord, TopicSpec
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AsyncCluster",
     "Cluster",
+    "ExpectedRecord",
     "JournalEvent",
     "ListenerSpec",
     "SeedRecord",
@@ -32,6 +34,7 @@ __all__ = [
 _HOMES = {
     "AsyncCluster": "mockbroker.api.aio.cluster",
     "Cluster": "mockbroker.api.cluster",
+    "ExpectedRecord": "mockbroker.api.expected",
     "JournalEvent": "mockbroker.core.journal.events",
     "ListenerSpec": "mockbroker.server.config",
     "SeedRecord": "mockbroker.server.config",

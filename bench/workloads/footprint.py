@@ -40,13 +40,15 @@ class SecondCluster:
     )
     measures: tuple[Measure, ...] = (
         Measure("second-cluster", "second cluster in the same process", MILLISECONDS),
+        Measure("renewal", "renewal of a cluster", MILLISECONDS),
     )
 
     def prepare(self) -> None:
         """Nothing to build."""
 
     def run(self, running: Running, scale: Scale) -> Figures:
-        return {"second-cluster": _seconds_of("bench.workloads.second_cluster")}
+        figures = _figures_of("bench.workloads.second_cluster")
+        return {"second-cluster": figures["seconds"], "renewal": figures["renewal"]}
 
 
 class PassingWeek:

@@ -19,6 +19,7 @@ import api_coverage
 import authorization
 import checklist
 import command_line
+import comparison
 import configs
 import definitions
 import errors
@@ -63,6 +64,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     APPENDIX / "checklist.md": checklist.page,
     APPENDIX / "fault-tests.md": fault_tests.page,
     APPENDIX / "laws.md": laws.page,
+    DOCS / "explanation" / "comparison.md": comparison.page,
     REPORT / "definitions.md": definitions.text,
 }
 

@@ -8,20 +8,20 @@ from typing import Any, cast
 from markdown import page as join
 from markdown import table
 
-from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoints import endpoints
 from mockbroker.admin.v1.openapi import PROBLEMS, document
+from mockbroker.admin.v1.routes import all_endpoints
 from mockbroker.core.journal.filters import Filter
 
 INTRO = """
 # HTTP
 
-The admin API under `/v1`, drawn from the OpenAPI document that `GET /openapi.json` returns. Beside
-it, `GET /healthz` returns the cluster's health and `GET /metrics` its counters in Prometheus' text
-format. [Control a cluster over HTTP](../howto/serve.md#control-a-cluster-over-http) has examples.
+The admin API, drawn from the OpenAPI document that `GET /openapi.json` returns. `GET /` returns an
+index: JSON, or a page if the Accept header prefers HTML.
+[Use a cluster over HTTP](../howto/http.md) has examples.
 
 A request body is JSON. A field with `*` is required. An error is a problem document (RFC 9457)
-whose `field` names the wrong field. A request that fails changes nothing.
+whose `field` names the wrong field. A request that fails changes nothing, except that `appended`
+records of a refused append are stored.
 """
 
 Json = Mapping[str, Any]
@@ -32,7 +32,8 @@ MAX_FIELDS = 20
 
 def page() -> str:
     # The endpoints are listed and none is called: no cluster is needed.
-    found = document(endpoints(cast("Api", None)))
+    none = cast("Any", None)
+    found = document(all_endpoints(none, none, none))
     schemas: Json = found["components"]["schemas"]
     operations = [
         (method.upper(), path, operation)
@@ -40,23 +41,33 @@ def page() -> str:
         for method, operation in methods.items()
     ]
     by_answer: dict[str, None] = {}
-    rows = []
+    rows: dict[str, list[tuple[str, ...]]] = {tag["name"]: [] for tag in found["tags"]}
     for method, path, operation in operations:
         answer = answer_of(operation)
         by_answer |= dict.fromkeys(names_in(answer))
-        rows.append(
+        [tag] = operation["tags"]
+        rows[tag].append(
             (
                 f"`{method} {path}`",
                 operation["summary"],
                 parameters_of(operation),
                 body_of(operation, schemas),
-                words(answer) if answer else ", ".join(media_of(operation)),
+                words(answer) if "$ref" in str(answer) else ", ".join(media_of(operation)),
             )
         )
     return join(
         INTRO,
         "## Endpoints",
-        table(("endpoint", "what it does", "parameters", "body", "answer"), rows),
+        *(
+            join(
+                f"### {tag['name'].capitalize()}",
+                f"{tag['description']}.",
+                table(
+                    ("endpoint", "what it does", "parameters", "body", "answer"), rows[tag["name"]]
+                ),
+            ).strip()
+            for tag in found["tags"]
+        ),
         "## Errors",
         table(("status", "meaning"), [(code, text) for code, text in sorted(PROBLEMS.items())]),
         "## Answers",
@@ -93,14 +104,17 @@ def media_of(operation: Json) -> list[str]:
 def body_of(operation: Json, schemas: Json) -> str:
     if "requestBody" not in operation:
         return ""
-    [content] = operation["requestBody"]["content"].values()
-    return fields_of(content["schema"], schemas)
+    contents = operation["requestBody"]["content"]
+    fields = fields_of(contents["application/json"]["schema"], schemas)
+    return f"{fields}; or such lines" if len(contents) > 1 else fields
 
 
 def fields_of(schema: Json, schemas: Json) -> str:
     """The fields of a body; of one that may have several shapes, each of them."""
     if "$ref" in schema:
         return fields_of(schemas[schema["$ref"].rpartition("/")[2]], schemas)
+    if "items" in schema:
+        return f"list of {fields_of(schema['items'], schemas)}"
     for key in ("anyOf", "oneOf"):
         if key in schema:
             shapes = (fields_of(each, schemas) for each in schema[key])

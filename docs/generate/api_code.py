@@ -251,7 +251,7 @@ NOT_METHODS = ("set_clock",)  # `kafka.clock`
 def binding(noun: str, action: Action[..., Any]) -> dict[str, str] | None:
     """The fields of the action that the handle fills in, or None if it is no action of it."""
     fields = cv.struct_fields(action.arguments)
-    first = next(iter(fields))
+    first = next(iter(fields), "")
     binds = dict(NOUNS[noun].binds)
     match noun:
         case "Broker":

@@ -16,7 +16,18 @@ WIDTH = 88
 INTRO = """
 # Command line
 
-What `--help` prints, command by command.
+What `--help` prints, command by command. With `--json` a command prints one JSON document, or
+one on each line if the output may have no end (`consume`, `journal`).
+
+## Shell completion
+
+The shell completes commands and options after one line in its configuration:
+
+| shell | file | line |
+|---|---|---|
+| bash | `~/.bashrc` | `eval "$(_MOCKBROKER_COMPLETE=bash_source mockbroker)"` |
+| zsh | `~/.zshrc` | `eval "$(_MOCKBROKER_COMPLETE=zsh_source mockbroker)"` |
+| fish | `~/.config/fish/config.fish` | `_MOCKBROKER_COMPLETE=fish_source mockbroker \\| source` |
 """
 
 

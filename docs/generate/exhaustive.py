@@ -16,7 +16,7 @@ from markdown import page as join
 from markdown import table
 
 from mockbroker.simulation.exhaustive.counts import read_counts
-from mockbroker.simulation.exhaustive.plans import PLANS, Plan
+from mockbroker.simulation.exhaustive.plans import PLANS, ExplorationPlan
 
 PACKAGE = "mockbroker.simulation.exhaustive."
 DATA = Path(__file__).resolve().parents[1] / "_data" / "exhaustive.json"
@@ -62,7 +62,7 @@ def _counts() -> str:
 
 def _sections() -> list[str]:
     """One section for each module: what is in the world, and what must hold."""
-    sections: dict[str, list[Plan]] = {}
+    sections: dict[str, list[ExplorationPlan]] = {}
     for plan in PLANS.values():
         sections.setdefault(plan.world.__module__, []).append(plan)
     found = []

@@ -8,7 +8,7 @@ from markdown import table
 from state_tables import answer, edges_of, steps_list, theory, transitions_table
 
 from mockbroker.core.txn import states
-from mockbroker.core.txn.states import ANSWERS, FORBIDDEN, TRANSITIONS, State, TxnRequest, TxnStep
+from mockbroker.core.txn.states import ANSWERS, FORBIDDEN, TRANSITIONS, State, TxnAction, TxnRequest
 
 # Layout only: what is drawn between the places comes from TRANSITIONS.
 PLACES: dict[State, tuple[int, int]] = {
@@ -53,12 +53,12 @@ def page() -> str:
         table(
             ("request", *(state.value for state in State)),
             [
-                (ask.value, *(answer(ANSWERS[state][ask], TxnStep) for state in State))
+                (ask.value, *(answer(ANSWERS[state][ask], TxnAction) for state in State))
                 for ask in TxnRequest
             ],
         ),
         "The steps in that table:",
-        steps_list(TxnStep),
+        steps_list(TxnAction),
     )
 
 

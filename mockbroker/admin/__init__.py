@@ -1,7 +1,7 @@
 """A cluster over HTTP: health, metrics and the admin API.
 
-Nouns: the *admin server* is a thread with a trio run of its own, on real time, so a frozen or fast
-cluster clock neither closes HTTP connections nor delays their timeouts. The *bridge* runs a
+Nouns: the *admin server* is a thread with a trio run of its own, on real time: a frozen or fast
+cluster clock neither closes HTTP connections nor changes their timeouts. The *bridge* runs a
 function in the cluster's run and returns its result.
 
 Importing this package is cheap: Hypercorn and Starlette are imported in the admin thread, after the

@@ -1,6 +1,6 @@
 """From the admin run into the cluster's run and back, without a thread for each call.
 
-The admin side is itself a trio run and must not block, so `trio.from_thread.run_sync` would need a
+The admin side is a trio run too and must not block, so `trio.from_thread.run_sync` would need a
 worker thread. Instead the function is queued with the cluster's token, and the cluster's run wakes
 the caller through the admin run's token.
 """
@@ -16,12 +16,16 @@ import trio
 
 T = TypeVar("T")
 
-# A cluster that does not answer for so long, in real time, is not healthy.
+# The real time without an answer after which a cluster is unhealthy.
 ANSWER_TIMEOUT_S = 2.0
 
 
 class ClusterUnavailableError(Exception):
     """The cluster's run has ended, or did not answer in time."""
+
+
+class ClusterBusyError(ClusterUnavailableError):
+    """The cluster did not answer in time."""
 
 
 class Bridge:
@@ -43,7 +47,7 @@ class Bridge:
 
     async def run(self, function: Callable[[], Awaitable[T]], timeout_s: float) -> T:
         """Run `await function()` in a task of the cluster's run, as `call`. After the timeout the
-        task goes on.
+        task continues.
         """
 
         def there(answer: Callable[[outcome.Outcome[T]], None]) -> None:
@@ -74,5 +78,5 @@ class Bridge:
         with trio.move_on_after(timeout_s):
             await answered.wait()
         if not answers:
-            raise ClusterUnavailableError(f"the cluster did not answer in {timeout_s:g} s")
+            raise ClusterBusyError(f"the cluster did not answer in {timeout_s:g} s")
         return answers[0].unwrap()

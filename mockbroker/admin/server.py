@@ -1,7 +1,7 @@
 """The admin thread: its socket, its trio run, its end.
 
-The caller binds the socket, so a taken port is reported at once, and clients can connect before the
-server has started: they wait for it. Slow imports take place in the thread.
+The caller binds the socket, so a taken port is reported at once. Clients can connect before the
+server has started, and wait for it. Slow imports take place in the thread.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STALLED_READER_TIMEOUT_MS = 5_000
 
 # The time for requests in flight when the server stops.
 GRACE_S = 0.2
-# The time that `stop` waits for the thread: more than a stalled reader may take.
+# The time for which `stop` waits for the thread: more than a stalled reader may take.
 STOP_TIMEOUT_S = STALLED_READER_TIMEOUT_MS / 1000 + 3
 
 AppFactory = Callable[[AdminTarget, str | None], Any]
@@ -61,7 +61,7 @@ class AdminServer:
         return f"http://{host}:{self.port}"
 
     def start(self) -> None:
-        """Start the thread; return when it answers. Raises AdminError when it cannot."""
+        """Start the thread; return when it answers. Raises AdminError if it cannot."""
         self._thread.start()
         self._started.wait()
         if self._error is not None:
@@ -71,7 +71,7 @@ class AdminServer:
     def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> bool:
         """Close the port and end the thread; False if it still runs after `timeout_s`. Idempotent.
 
-        The thread is a daemon: if a stalled reader delays it, the process still ends.
+        The thread is a daemon: the process ends even if a stalled reader delays it.
         """
         if self._thread.ident is None:  # never started
             self._socket.close()
@@ -167,8 +167,8 @@ def bind_admin(
 ) -> AdminServer:
     """Bind the port of a cluster's admin server; 0 takes a free one. `start` starts it.
 
-    With a `secret`, requests other than probes need it (`Authorization: Bearer SECRET`). Raises
-    AdminError when the port cannot be bound.
+    With a `secret`, requests other than probes require it (`Authorization: Bearer SECRET`). Raises
+    AdminError if the port cannot be bound.
     """
     return AdminServer(target, listen(host, port), app_factory, secret)
 
@@ -178,8 +178,8 @@ def start_admin(
 ) -> AdminServer:
     """Bind and start the admin server of a cluster, and return once it answers.
 
-    It blocks while the thread imports (a quarter of a second), so a trio run calls it in a worker
-    thread. Takes the options of `bind_admin`, and raises AdminError as it does.
+    It blocks during the imports of the thread (a quarter of a second), so a trio run calls it in a
+    worker thread. The options and errors are those of `bind_admin`.
     """
     server = bind_admin(target, host, port, **options)
     server.start()

@@ -1,4 +1,4 @@
-"""The cluster of an admin server: its metrics, and the way to it from another thread."""
+"""The cluster of an admin server: its metrics, and the access to it from another thread."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import trio
 
+from mockbroker.core.fetching.fetch_session import PARTITIONS_MAX
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 from mockbroker_protocol import ApiKey, ErrorCode
 
@@ -33,6 +34,8 @@ class ClusterMetrics:
     bytes_out: int = 0
     protocol_errors: int = 0
     failed_authentications: int = 0
+    # connections closed beyond a protective limit, by its config
+    limits_exceeded: Mapping[str, int] = field(default_factory=dict)
     # answered requests by API: {"PRODUCE": 3}
     requests: Mapping[str, int] = field(default_factory=dict)
     # throttled responses by quota, and the sum of their throttle times
@@ -47,7 +50,7 @@ class ClusterMetrics:
 
 
 class AdminTarget(Protocol):
-    """A running cluster, as the admin server reaches it."""
+    """A running cluster, for the admin server."""
 
     @property
     def token(self) -> trio.lowlevel.TrioToken:
@@ -67,7 +70,7 @@ class AdminTarget(Protocol):
 class ServerTarget:
     """A `ClusterServer` as `AdminTarget`; made in its run when the brokers listen.
 
-    Uptime is real time, whatever the cluster's clock does.
+    Uptime is real time.
     """
 
     def __init__(self, server: ClusterServer) -> None:
@@ -98,17 +101,24 @@ class ServerTarget:
             bytes_in=stats.bytes_in,
             bytes_out=stats.bytes_out,
             protocol_errors=stats.protocol_errors,
+            limits_exceeded=stats.limits_exceeded | self._fetch_sessions_exceeded(),
             failed_authentications=stats.failed_authentications,
             requests={ApiKey(key).name: count for key, count in stats.requests.items()},
-            throttled={} if throttling is None else dict(throttling.throttled),
+            throttled=cluster.replication.throttled
+            | ({} if throttling is None else throttling.throttled),
             throttled_ms={} if throttling is None else dict(throttling.throttled_ms),
             groups=self._groups(),
         )
 
+    def _fetch_sessions_exceeded(self) -> dict[str, int]:
+        brokers = self._server.cluster.processes.values()
+        exceeded = sum(broker.fetch_sessions_exceeded for broker in brokers)
+        return {PARTITIONS_MAX: exceeded} if exceeded else {}
+
     def _groups(self) -> dict[str, int]:
         states: Counter[str] = Counter()
         if GROUP_METADATA_TOPIC not in self._server.cluster.topics:
-            return {}  # a scrape makes no coordinator
+            return {}  # a scrape must not make a coordinator
         for broker in self._server.cluster.brokers.values():
             for shard in broker.groups.shards():
                 if not isinstance(shard, ErrorCode):

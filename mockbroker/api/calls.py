@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.admin.v1.api import OwnRunApi
-from mockbroker.admin.v1.endpoint import Call, Stream, Text, by_key
+from mockbroker.admin.v1.endpoint import Call, Nothing, Stream, Text, by_key
 from mockbroker.admin.v1.endpoints import endpoints
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.api.problems import error_of
@@ -23,11 +23,11 @@ class Calls:
         self._endpoints = by_key(endpoints(OwnRunApi(server)))
 
     async def answer(self, request: Request) -> Any:
-        """The endpoint's answer; of a text or a stream its content."""
+        """The endpoint's answer; the content of a text or a stream."""
         endpoint = self._endpoints[request.method, request.path]
-        query = convert(dict(request.query), endpoint.query, "")
+        query = convert(dict(request.query), endpoint.query or Nothing, "")
         body: Any = request.body
-        if endpoint.body not in (None, dict):
+        if endpoint.body not in (None, dict, object):
             body = convert({} if body is None else body, endpoint.body, "")
         try:
             answer = await endpoint.call(Call(request.at, query, body))

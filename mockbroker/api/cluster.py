@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 from mockbroker.api.aio.cluster import AsyncCluster
 from mockbroker.api.blocking.cluster import BlockingCluster
 from mockbroker.api.options import ClusterOptions, server_config
-from mockbroker.api.transport import AwaitedTransport
+from mockbroker.api.transport import AwaitedTransport, ClusterError
 from mockbroker.server.config import ServerConfig
 from mockbroker.server.network.socket_server import Trace
 
@@ -61,6 +61,7 @@ class Cluster(BlockingCluster):
         trace: Trace | None = None,
         **options: Unpack[ClusterOptions],
     ) -> None:
+        self._options: ClusterOptions = options
         self._config: ServerConfig | None = server_config(**options)
         self._trace = trace
         self._journal_dir = None if journal_dir is None else Path(journal_dir)
@@ -71,8 +72,8 @@ class Cluster(BlockingCluster):
     def connect(cls, url: str, *, token: str | None = None) -> Self:
         """A handle on a running process, by the URL of its admin API, http://HOST:PORT.
 
-        Raises ValueError for another URL, ClusterError when no admin API answers there or the
-        `token` is wrong.
+        Raises ValueError for another URL, ClusterError if no admin API answers there or the `token`
+        is wrong.
         """
         from mockbroker.api.remote import HttpTransport
 
@@ -93,22 +94,67 @@ class Cluster(BlockingCluster):
     # -- life --------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start the thread and return once clients can connect. A handle on another process does
-        nothing.
+        """Start the thread and return once clients can connect. No effect on a handle on another
+        process.
         """
-        from mockbroker.api.thread import ClusterThread
+        from mockbroker.api.thread import ClusterThread, Start
 
         if self._config is None:
             return self
         if self._thread is not None:
             raise RuntimeError("this cluster was started already")
-        self._thread = ClusterThread(self._config, self._journal_dir, self._trace)
+        self._thread = ClusterThread(Start(self._config, self._journal_dir, self._trace))
         self._transport = self._thread.start()
         return self
 
+    def renew(
+        self,
+        *,
+        same_ports: bool = False,
+        journal_dir: str | Path | None = None,
+        trace: Trace | None = None,
+        **options: Unpack[ClusterOptions],
+    ) -> None:
+        """Replace the cluster in its thread by a new one, much faster than `stop` and `start`.
+
+        Nothing remains: topics, groups, transactions, rules, journal, clock and ids are those of a
+        new cluster, and connections are closed. It has ports that no cluster of this process had
+        lately, so clients that were left open cannot reach it; with `same_ports` they can. Former
+        handles (`kafka.topic(…)`) raise ClusterError. Options override those of the start until the
+        next `renew`. Raises ServerError or ConfigError for wrong ones, and NotInThisProcessError on
+        a handle on another process.
+        """
+        from mockbroker.api.thread import ClusterThread, Start
+
+        thread = self._here
+        merged: ClusterOptions = {**self._options, **options}
+        self._config = server_config(**merged)
+        directory = self._journal_dir if journal_dir is None else Path(journal_dir)
+        start = Start(self._config, directory, trace or self._trace)
+        if not thread.has_ended:
+            try:
+                self._transport = thread.renew(start, same_ports=same_ports)
+            except ClusterError:
+                if not thread.has_ended:
+                    raise
+            else:
+                return
+        self._thread = ClusterThread(start)
+        self._transport = self._thread.start()
+
+    @property
+    def is_used(self) -> bool:
+        """Whether it had any request, also for its address, since its start or `renew`."""
+        return self._here.is_used
+
+    @property
+    def error(self) -> BaseException | None:
+        """The error that has ended the cluster's thread; None while it serves."""
+        return self._here.error
+
     def stop(self) -> None:
-        """Close every connection and port, and join the thread. Idempotent. A handle on another
-        process does nothing.
+        """Close every connection and port, and join the thread. Idempotent. No effect on a handle
+        on another process.
         """
         if self._thread is not None:
             self._thread.stop()
@@ -178,7 +224,7 @@ class Cluster(BlockingCluster):
 
     @property
     def config(self) -> ServerConfig:
-        """The cluster's config as it was started."""
+        """The config with which the cluster was started."""
         if self._config is None:
             raise NotInThisProcessError(_ELSEWHERE)
         return self._config
@@ -195,19 +241,19 @@ class Cluster(BlockingCluster):
 
     @property
     def tls(self) -> Authority:
-        """The test authority of a cluster with TLS: what clients trust, and their certificates.
+        """The test authority of a cluster with TLS: its certificate, and those of clients.
 
-        `tls.ca_path` is its certificate as PEM, `tls.truststore_path` the same for Java
-        (password `tls.password`), and `tls.client("alice")` issues a client certificate.
+        `tls.ca_path` is its certificate as PEM, `tls.truststore_path` the same for Java (password
+        `tls.password`), and `tls.client("alice")` issues a client certificate.
         """
         return self.server.security.authority
 
     def token(self, user: str, **how: Any) -> str:
-        """A signed OAUTHBEARER token that speaks for `user`; `how` as for `TokenKeys.sign`."""
+        """A signed OAUTHBEARER token of `user`; `how` as for `TokenKeys.sign`."""
         return self.call(lambda _: self.server.security.tokens.sign(user, **how))
 
     def call(self, function: Callable[[CoreCluster], T]) -> T:
-        """Run `function(core cluster)` in the cluster's thread and return what it returns.
+        """Run `function(core cluster)` in the cluster's thread and return its result.
 
         The core has no stable interface.
         """
@@ -216,7 +262,7 @@ class Cluster(BlockingCluster):
     def save(self, directory: str | Path) -> None:
         """Write the cluster to a directory. Raises ServerError.
 
-        `load`, `mockbroker serve --load` and `mockbroker serve --data-dir` take it from there.
+        `load`, `mockbroker serve --load` and `mockbroker serve --data-dir` read it.
         """
         from mockbroker.server.storage.snapshot_files import write_directory
 
@@ -226,14 +272,14 @@ class Cluster(BlockingCluster):
     def load(
         self, directory: str | Path, *, recover: bool = False, producers: Producers = "keep"
     ) -> None:
-        """Let the cluster be the one that a directory holds, as `restore` does.
+        """Restore the cluster in a directory, as `restore` does.
 
-        Raises ServerError that names the file and the byte where it is damaged; nothing has changed
-        then. With `recover` all that is before the damage is taken.
+        Raises ServerError that names the file and the damaged byte; then nothing has changed. With
+        `recover` everything before the damage is restored.
         """
-        from mockbroker.server.storage.snapshot_files import read_directory
+        from mockbroker.server.storage.snapshots import read_snapshot
 
-        image = read_directory(Path(directory), recover=recover).image
+        image = read_snapshot(Path(directory), recover=recover)
         server = self.server
         self.call(lambda _: server.snapshots.restore(image, producers))
 

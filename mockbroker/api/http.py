@@ -9,14 +9,14 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-# Real time. Waiting is the server's: it answers when its own limit is over.
+# Real time. The server limits its own waits, and answers then.
 TIMEOUT_S = 30.0
 
 
 class UnreachableError(Exception):
     """No admin API answers, or it broke off; the message names the URL and the reason.
 
-    `is_absent`: nothing accepts connections there.
+    `is_absent` is True if nothing accepts connections there.
     """
 
     def __init__(self, message: str, *, is_absent: bool) -> None:

@@ -1,4 +1,4 @@
-"""Endpoints of the admin API, called where the cluster runs, without HTTP."""
+"""Endpoints of the admin API, called in the cluster's process without HTTP."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from mockbroker.core.validation import nearest
 if TYPE_CHECKING:
     from mockbroker.api.calls import Calls
     from mockbroker.server.cluster_server import ClusterServer
+
+OVER = "another cluster has taken the place of the one that this belongs to (see Cluster.renew)"
 
 
 class OwnRunTransport:
@@ -61,19 +63,53 @@ class ThreadTransport:
         self._there = there
         self._token = token
         self._ended = ended  # the error for a call after the end of the thread
-        self.bootstrap = there.bootstrap
-        self.endpoint = there.endpoint
+        self.is_used = False
+        self._is_over = False
+        self._is_replaced = False
+        self._waiting: set[trio.CancelScope] = set()
+
+    def bootstrap(self, listener: str | None) -> str:
+        self.is_used = True
+        return self._there.bootstrap(listener)
+
+    def endpoint(self, node_id: int, listener: str | None) -> tuple[str, int]:
+        self.is_used = True
+        return self._there.endpoint(node_id, listener)
 
     def request(self, request: Request) -> Any:
+        self.is_used = True
         if _is_in_trio():
             raise RuntimeError(
                 "this call blocks and would stop this trio run: await the same of `kafka.aio`"
             )
         try:
-            return trio.from_thread.run(self._there.request, request, trio_token=self._token)
-        except (trio.RunFinishedError, trio.Cancelled):
-            error = self._ended()
+            return trio.from_thread.run(self._request, request, trio_token=self._token)
+        except (trio.RunFinishedError, trio.Cancelled, _OverError):
+            error = ClusterError(OVER) if self._is_replaced else self._ended()
         raise error
+
+    async def _request(self, request: Request) -> Any:
+        if not self._is_over:
+            with trio.CancelScope() as scope:
+                self._waiting.add(scope)
+                try:
+                    return await self._there.request(request)
+                finally:
+                    self._waiting.discard(scope)
+        raise _OverError
+
+    def end(self, *, replaced: bool) -> None:
+        """End requests to this cluster: they raise ClusterError.
+
+        If it is not `replaced` by another one, the thread ends too, and says why.
+        """
+        self._is_over, self._is_replaced = True, replaced
+        for scope in self._waiting:
+            scope.cancel()
+
+
+class _OverError(Exception):
+    """The cluster of a request has ended."""
 
 
 def _is_in_trio() -> bool:

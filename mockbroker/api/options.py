@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from mockbroker.core.journal.reader_positions import Overflow
+from mockbroker.core.validation import nearest
 from mockbroker.server.config import ListenerSpec, ServerConfig, TopicSpec
 
 
 class ClusterOptions(TypedDict, total=False):
-    """The options of a test's cluster: those of `ServerConfig`, as a test writes them."""
+    """The options of a test's cluster: those of `ServerConfig` in a short form."""
 
     brokers: int
     node_ids: Sequence[int] | None
@@ -32,7 +33,14 @@ class ClusterOptions(TypedDict, total=False):
 
 
 def server_config(**options: Unpack[ClusterOptions]) -> ServerConfig:
-    """The options of a test's cluster as a `ServerConfig`; `topics` may be {name: partitions}."""
+    """The options of a test's cluster as a `ServerConfig`; `topics` may be {name: partitions}.
+
+    Raises TypeError, with the nearest name, for an unknown option.
+    """
+    for name in options:
+        if name not in ClusterOptions.__annotations__:
+            hint = nearest(name, [*ClusterOptions.__annotations__, "journal_dir", "trace"])
+            raise TypeError(f"a cluster has no option {name!r}{hint}")
     given: dict[str, Any] = {"journal_overflow": "block", **options}
     protocol = given.pop("security_protocol", "PLAINTEXT")
     listeners = given.pop("listeners", None) or [ListenerSpec(protocol, security_protocol=protocol)]

@@ -23,7 +23,7 @@ class HttpTransport:
 
     def __init__(self, url: str, token: str | None) -> None:
         self._http = HttpClient(url, token)
-        # The declarations alone: nothing is called here.
+        # Only the declarations: nothing is called here.
         self._endpoints = by_key(endpoints(cast("Api", None)))
 
     def request(self, request: Request) -> Any:

@@ -1,4 +1,9 @@
-"""A cluster in a thread of its own."""
+"""A cluster in a thread of its own, and the next one in the same thread.
+
+Each cluster has a server, state, clock and journal of its own. From one to the next only the thread
+and its trio run remain, and on request the port numbers. Clients and handles of the former one
+cannot reach the present one: it has other ports, and a former handle raises ClusterError.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ import contextlib
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import trio
 
@@ -14,8 +19,10 @@ from mockbroker.api.local import OwnRunTransport, ThreadTransport
 from mockbroker.api.transport import ClusterError
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.server.clock.adjustable_clock import AdjustableClock
+from mockbroker.server.clock.cluster_clock import adjustable_clock
 from mockbroker.server.cluster_server import ClusterServer, open_server
 from mockbroker.server.config import ServerConfig
+from mockbroker.server.network.acceptor import SocketAcceptor, SocketNetwork
 from mockbroker.server.network.socket_server import Trace
 
 if TYPE_CHECKING:
@@ -24,64 +31,168 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The time after which a stopping cluster hangs.
+# The time after which a stopping cluster counts as hanging.
 STOP_TIMEOUT_S = 30.0
+# The number of ports that are not used again: an open client may still connect to them.
+PORTS_AVOIDED_MAX = 3000
+
+# The ports of all clusters in threads of this process, the latest last.
+_recent_ports: dict[int, None] = {}
+
+
+class Start(NamedTuple):
+    """The start of a cluster."""
+
+    config: ServerConfig
+    journal_dir: Path | None = None
+    trace: Trace | None = None
+
+
+class FreshPorts(SocketNetwork):
+    """TCP with free ports that no cluster of this process had lately.
+
+    The n-th free port is the n-th of `ports`, if there is one; otherwise it is added there.
+    """
+
+    def __init__(self, ports: list[int]) -> None:
+        super().__init__()
+        self._ports = ports
+        self._asked = 0
+
+    def listen(self, host: str, port: int) -> SocketAcceptor:
+        """As `Network.listen`."""
+        if port:
+            return super().listen(host, port)
+        self._asked += 1
+        if self._asked <= len(self._ports):
+            return super().listen(host, self._ports[self._asked - 1])
+        acceptor = self._listen_afresh(host)
+        self._ports.append(acceptor.port)
+        return acceptor
+
+    def _listen_afresh(self, host: str) -> SocketAcceptor:
+        used: list[SocketAcceptor] = []  # open meanwhile, so that they are not found again
+        try:
+            while True:
+                acceptor = super().listen(host, 0)
+                if acceptor.port not in _recent_ports:
+                    break
+                used.append(acceptor)
+        finally:
+            for each in used:
+                each.close()
+        _recent_ports[acceptor.port] = None
+        if len(_recent_ports) > PORTS_AVOIDED_MAX:
+            del _recent_ports[next(iter(_recent_ports))]
+        return acceptor
 
 
 class ClusterThread:
-    """A thread with a trio run that serves one cluster."""
+    """A thread with a trio run that serves one cluster after another."""
 
-    def __init__(self, config: ServerConfig, journal_dir: Path | None, trace: Trace | None) -> None:
-        self._config = config
-        self._journal_dir = journal_dir
-        self._trace = trace
-        self.journal_run = ""
-        self._exporter: JournalExporter | None = None
+    def __init__(self, start: Start) -> None:
         self._thread = threading.Thread(target=self._run, name="mockbroker", daemon=True)
-        self._ready = threading.Event()
-        self._error: BaseException | None = None
+        self._next: Start | None = start
+        self._ports: list[int] = []
+        self._opened = threading.Event()
+        self._refusal: Exception | None = None  # why the next cluster could not start
+        self._error: BaseException | None = None  # the error that ended the thread
         self._token: trio.lowlevel.TrioToken | None = None
-        self._stop: trio.Event | None = None
+        self._turn: trio.Event | None = None  # the present cluster ends
         self._server: ClusterServer | None = None
         self._transport: ThreadTransport | None = None
+        self._exporter: JournalExporter | None = None
         self._admin: AdminServer | None = None
+        self.journal_run = ""
 
     def start(self) -> ThreadTransport:
-        """Start the thread and return once clients can connect."""
+        """Start the thread and return once clients can connect.
+
+        Raises ServerError or ConfigError for a wrong config; then there is no thread.
+        """
         self._thread.start()
-        self._ready.wait()
-        if self._error is not None:
-            self._thread.join()
-            raise self._error
-        assert self._transport is not None
-        return self._transport
+        try:
+            return self._begun()
+        except BaseException:
+            self.stop()
+            raise
+
+    def renew(self, start: Start, *, same_ports: bool) -> ThreadTransport:
+        """Close every connection, serve another cluster, and return once clients can connect to it.
+
+        Its ports are new ones, unless `same_ports`. Raises ServerError or ConfigError for a wrong
+        config; the thread then has no cluster until the next call.
+        """
+        if not same_ports:
+            self._ports = []
+        exporter = self._exporter
+        self._opened.clear()
+        self._end(start)
+        try:
+            return self._begun()
+        finally:
+            if exporter is not None:
+                exporter.close()
 
     def stop(self) -> None:
-        """Close every connection and port, and join the thread. Idempotent."""
-        if self._admin is not None:
-            self._admin.stop()
-            self._admin = None
-        token, stop = self._token, self._stop
-        if token is None or stop is None:
-            return
+        """Close every connection and port, and join the thread. Idempotent.
+
+        Raises the error that ended the thread, once.
+        """
         if self._thread.is_alive():
-            # It may have ended by itself; the join below reports why.
-            with contextlib.suppress(trio.RunFinishedError):
-                token.run_sync_soon(stop.set)
+            self._end(None)
             self._thread.join(STOP_TIMEOUT_S)
             if self._thread.is_alive():
                 raise RuntimeError(f"the cluster did not stop within {STOP_TIMEOUT_S:.0f} s")
-        if self._exporter is not None:
-            exporter, self._exporter = self._exporter, None
+        exporter, self._exporter = self._exporter, None
+        if exporter is not None:
             exporter.close()
-        if self._error is not None:
-            error, self._error = self._error, None
+        error, self._error = self._error, None
+        if error is not None:
             raise error
+
+    def _begun(self) -> ThreadTransport:
+        self._opened.wait()
+        refusal, self._refusal = self._refusal, None
+        if refusal is not None:
+            raise refusal
+        if self._transport is None:
+            raise self._ended()
+        return self._transport
+
+    def _end(self, following: Start | None) -> None:
+        """End the present cluster; another one follows, or the thread ends."""
+        if self._admin is not None:
+            self._admin.stop()
+            self._admin = None
+        if self._token is not None and self._turn is not None:
+            self._next = following
+            try:
+                self._token.run_sync_soon(self._turn.set)
+            except trio.RunFinishedError:
+                self._opened.set()  # the thread has ended already; the caller reports why
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the thread has stopped, or an error has ended it."""
+        return not self._thread.is_alive()
+
+    @property
+    def error(self) -> BaseException | None:
+        """The error that has ended the thread, if one has."""
+        return self._error
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the present cluster had any request, also for its address."""
+        return self._transport is None or self._transport.is_used
 
     @property
     def server(self) -> ClusterServer:
-        """The running server."""
-        assert self._server is not None
+        """The running server. Raises ClusterError without one."""
+        if self._server is None or self._transport is None:
+            raise self._ended()
+        self._transport.is_used = True
         return self._server
 
     @property
@@ -95,9 +206,9 @@ class ClusterThread:
         return self._admin.url
 
     def call(self, function: Callable[[CoreCluster], T]) -> T:
-        """Run `function(core cluster)` in the thread and return what it returns.
+        """Run `function(core cluster)` in the thread and return its result.
 
-        Raises ClusterError when the thread has ended; if an error ended it, caused by that error.
+        Raises ClusterError after the end of the thread; if an error ended it, caused by that error.
         """
         assert self._token is not None
         try:
@@ -107,7 +218,7 @@ class ClusterThread:
         raise error
 
     def _ended(self) -> ClusterError:
-        """The error for a call that the thread's end has cut short."""
+        """The error of a call that the end of the thread interrupted."""
         self._thread.join(STOP_TIMEOUT_S)
         if self._error is None:
             return ClusterError("the cluster has stopped")
@@ -115,31 +226,53 @@ class ClusterThread:
         died.__cause__ = self._error
         return died
 
+    # -- in the thread -----------------------------------------------------------------------------
+
     def _run(self) -> None:
         try:
             trio.run(self._main, clock=AdjustableClock())
         except BaseException as error:
             self._error = error
         finally:
-            self._ready.set()
+            self._opened.set()
 
     async def _main(self) -> None:
-        try:
-            async with open_server(self._config, trace=self._trace) as server:
-                self._server = server
-                self._token = trio.lowlevel.current_trio_token()
-                self._transport = ThreadTransport(OwnRunTransport(server), self._token, self._ended)
-                self._stop = trio.Event()
-                if self._journal_dir is not None:
-                    self._export_journal(server, self._journal_dir)
-                self._ready.set()
-                await self._stop.wait()
-        finally:
-            if self._exporter is not None:
-                self._exporter.stop()
+        self._token = trio.lowlevel.current_trio_token()
+        while (start := self._next) is not None:
+            self._next, self._turn = None, trio.Event()
+            adjustable_clock().set_rate(1.0)
+            replaced = False
+            try:
+                async with contextlib.AsyncExitStack() as stack:
+                    try:
+                        await self._begin(start, stack)
+                    except Exception as error:
+                        self._refusal = error
+                    self._opened.set()
+                    await self._turn.wait()
+                replaced = self._next is not None
+            finally:
+                self._finish(replaced=replaced)
 
-    def _export_journal(self, server: ClusterServer, directory: Path) -> None:
-        from mockbroker.pipeline.spool.exporter import JournalExporter
+    async def _begin(self, start: Start, stack: contextlib.AsyncExitStack) -> None:
+        """Serve a cluster until the stack ends."""
+        self._exporter = None
+        network = FreshPorts(self._ports)
+        server = await stack.enter_async_context(
+            open_server(start.config, trace=start.trace, network=network)
+        )
+        if start.journal_dir is not None:
+            from mockbroker.pipeline.spool.exporter import JournalExporter
 
-        self._exporter = JournalExporter(server.cluster, directory, "block")
-        self.journal_run = self._exporter.run
+            self._exporter = JournalExporter(server.cluster, start.journal_dir, "block")
+            self.journal_run = self._exporter.run
+        self._server = server
+        token = trio.lowlevel.current_trio_token()
+        self._transport = ThreadTransport(OwnRunTransport(server), token, self._ended)
+
+    def _finish(self, *, replaced: bool) -> None:
+        if self._exporter is not None:
+            self._exporter.stop()
+        if self._transport is not None:
+            self._transport.end(replaced=replaced)
+        self._server = self._transport = None

@@ -1,4 +1,4 @@
-"""Requests to a cluster, and the two ways to make them: blocking, and awaited."""
+"""Requests to a cluster, blocking or awaited."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 class Request(NamedTuple):
     """A request for the endpoint `method` `path`; `at` has the parameters of the path.
 
-    `wait_s` is the time that the endpoint itself may wait.
+    `wait_s` is the time for which the endpoint itself may wait.
     """
 
     method: str
@@ -78,10 +78,10 @@ class AwaitedTransport:
 
 
 async def in_thread(function: Callable[[], T]) -> T:
-    """What `function` returns or raises, in a thread of its own.
+    """The result of `function` in a thread of its own.
 
-    If the caller is cancelled, the thread goes on and nobody waits for it. So it does not delay
-    the end of an event loop, as a worker of asyncio's pool would.
+    If the caller is cancelled, the thread continues unattended. It therefore does not delay the end
+    of an event loop, as a worker of asyncio's pool would.
     """
     import outcome
     import sniffio

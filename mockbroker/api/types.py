@@ -11,8 +11,8 @@ from typing import Literal, Required, TypedDict
 
 class ErrorDict(TypedDict, total=False):
     """The request is answered with an error and not applied. With `topic` or `partition` in the
-    match, the error is for those partitions; the others are served. With `group` or
-    `transactional_id`, the same holds for a request that names several.
+    match, only those partitions have the error; the others are served. The same holds for `group`
+    and `transactional_id` in a request with several of them.
     """
 
     code: Required[str | int]
@@ -94,8 +94,8 @@ class ThrottleDict(TypedDict, total=False):
 class RewriteDict(TypedDict, total=False):
     """Fields of the decoded answer get other values, by path: `topics[].partitions[].offset`. With
     `topic` or `partition` in the match, only in those topics and partitions, and with `group` or
-    `transactional_id` only in what is of those. `request` does the same to the request before it
-    is applied.
+    `transactional_id` only in their rows. `request` does the same to the request before it is
+    applied.
     """
 
     answer: Mapping[str, object]
@@ -218,10 +218,10 @@ class ObserveDict(TypedDict, total=False):
 
 
 class TrackingDict(TypedDict, total=False):
-    """What identifies a record of `topic`; one of three. `key` is a JSONPath into its value, of
+    """The identity of a record of `topic`; one of three. `key` is a JSONPath into its value, of
     members and items only (`$.id`, `$.items[0].sku`); `header` is the name of one of its headers;
-    with `unique_values` each record has a key and value that no other has. Raises ValueError for
-    none, several, or another path.
+    with `unique_values` each record has a unique key and value. Raises ValueError for none,
+    several, or another path.
     """
 
     topic: Required[str]
@@ -231,9 +231,10 @@ class TrackingDict(TypedDict, total=False):
 
 
 class StopBrokerDict(TypedDict, total=False):
-    """One broker; `controlled` moves its leaders first, `unclean` is a kill, and `power_loss`
-    takes with it what was not flushed. The controller notices a kill after `fence_after`; without
-    it at once, or with `mockbroker.failure.detection=session` after `broker.session.timeout.ms`.
+    """One broker. `controlled` moves its leaders first, `unclean` kills it, and `power_loss` also
+    loses the records that were not flushed. The controller fences a killed broker after
+    `fence_after`; without it at once, or with `mockbroker.failure.detection=session` after
+    `broker.session.timeout.ms`.
     """
 
     node: Required[int]
@@ -242,14 +243,14 @@ class StopBrokerDict(TypedDict, total=False):
 
 
 class StartBrokerDict(TypedDict, total=False):
-    """A broker that is stopped; with `new_port` its clients have to find it anew."""
+    """A stopped broker; with `new_port` it listens on other ports."""
 
     node: Required[int]
     new_port: bool
 
 
 class PauseBrokerDict(TypedDict, total=False):
-    """One broker, and when it is fenced; without a time after `broker.session.timeout.ms`."""
+    """One broker; it is fenced after `fence_after`, or after `broker.session.timeout.ms`."""
 
     node: Required[int]
     fence_after: int | str | None
@@ -262,27 +263,35 @@ class NodeDict(TypedDict, total=False):
 
 
 class BrokerRackDict(TypedDict, total=False):
-    """One broker, and the rack it stands in, if any."""
+    """One broker and its rack, if it has one."""
 
     node: Required[int]
     rack: str | None
 
 
 class FailLogDirDict(TypedDict, total=False):
-    """A log directory of a broker; its first one that is alive where no `path` is given."""
+    """A log directory of a broker; without `path` its first one that has not failed."""
 
     node: Required[int]
     path: str | None
 
 
 class SetClockDict(TypedDict, total=False):
-    """The clock stands still (`freeze`), or goes on again with false; runs at a `rate`; or is
-    moved on by `advance`.
-    """
+    """`freeze` the clock, or unfreeze it with false; set its `rate`; or `advance` it."""
 
     freeze: bool | None
     rate: float | None
     advance: int | str | None
+
+
+class AlterConfigsDict(TypedDict, total=False):
+    """Configs of a topic, a broker, a group or a client metrics subscription (KIP-714); null
+    deletes one. The name of a broker is its id, or "" for all brokers.
+    """
+
+    kind: Required[Literal["topic", "broker", "group", "client_metrics"]]
+    name: Required[str]
+    configs: Required[Mapping[str, str | None]]
 
 
 class OneReplicaDict(TypedDict, total=False):
@@ -307,9 +316,7 @@ class AnyTopicDict(TypedDict, total=False):
 
 
 class LagFollowerDict(TypedDict, total=False):
-    """A follower that lags by some time, or (without `by`) fetches nothing at all, until released
-    by the same action with `release`.
-    """
+    """A follower that lags by some time, or without `by` stops fetching, until `release`."""
 
     topic: Required[str]
     partition: int | None
@@ -327,7 +334,7 @@ class ShrinkIsrDict(TypedDict, total=False):
 
 
 class WatermarkDict(TypedDict, total=False):
-    """One partition, or all of the topic; `release` lets the mark go again."""
+    """One partition, or all of the topic; `release` ends the hold."""
 
     topic: Required[str]
     partition: int | None
@@ -335,13 +342,17 @@ class WatermarkDict(TypedDict, total=False):
 
 
 class OneOffsetDict(TypedDict, total=False):
-    """Where the mark of one partition goes and stays; a Produce with acks=all that waits for more
-    ends with `REQUEST_TIMED_OUT`, its records in the log.
+    """The high watermark of one partition, which is then held there. A Produce with acks=all that
+    waits for a higher one ends with `REQUEST_TIMED_OUT`; its records stay in the log.
     """
 
     topic: Required[str]
     partition: Required[int]
     offset: Required[int]
+
+
+class CreateInternalTopicsDict(TypedDict, total=False):
+    """No arguments."""
 
 
 class MoveCoordinatorDict(TypedDict, total=False):
@@ -353,9 +364,7 @@ class MoveCoordinatorDict(TypedDict, total=False):
 
 
 class UnloadCoordinatorDict(TypedDict, total=False):
-    """`key` is a group, or with kind "transaction" a transactional id; reading the log takes
-    `load`.
-    """
+    """`key` is a group, or with kind "transaction" a transactional id. The load takes `load`."""
 
     key: Required[str]
     load: int | str
@@ -369,7 +378,9 @@ class GroupDict(TypedDict, total=False):
 
 
 class GroupMemberDict(TypedDict, total=False):
-    """Members of a group: a glob on member id, client id or instance id; without it all."""
+    """The members of a group whose member id, client id or instance id the glob `member` matches;
+    by default all.
+    """
 
     group: Required[str]
     member: str
@@ -383,7 +394,7 @@ class GroupInstanceDict(TypedDict, total=False):
 
 
 class AssignGroupDict(TypedDict, total=False):
-    """Who reads what: {member: {topic: [partition, …]}}; members as for `expire_member`."""
+    """Assignments, {member: {topic: [partition, …]}}; members are globs as for `expire_member`."""
 
     group: Required[str]
     assignments: Required[Mapping[str, Mapping[str, Sequence[int]]]]
@@ -405,7 +416,7 @@ class AnyPartitionsDict(TypedDict, total=False):
 
 
 class RunCompactionDict(TypedDict, total=False):
-    """One partition, all of a topic, or all; `roll` closes their active segments first."""
+    """One partition, all of a topic, or all; `roll` rolls their active segments first."""
 
     topic: str | None
     partition: int | None
@@ -419,9 +430,9 @@ class OneTopicDict(TypedDict, total=False):
 
 
 class CutNetworkDict(TypedDict, total=False):
-    """The links between some brokers and others (or all others), or from given clients to them.
-    One way: what `nodes` send is lost, to the others or to the clients. Brokers that no longer
-    reach the controller are fenced after `fence_after`; without it at once, or with
+    """The links between some brokers and others (by default all others), or to given clients.
+    Without `both_ways` only messages that `nodes` send are lost. Brokers that do not reach the
+    controller are fenced after `fence_after`; without it at once, or with
     `mockbroker.failure.detection=session` after `broker.session.timeout.ms`.
     """
 
@@ -433,7 +444,7 @@ class CutNetworkDict(TypedDict, total=False):
 
 
 class ClientsDict(TypedDict, total=False):
-    """Which clients; all that are given must fit, as in a rule's `match`."""
+    """The clients that match all given fields, as in a rule's `match`."""
 
     client_id: str | Sequence[str] | None
     client_software: str | Sequence[str] | None
@@ -444,8 +455,8 @@ class ClientsDict(TypedDict, total=False):
 
 
 class DelayNetworkDict(TypedDict, total=False):
-    """The links between some brokers and others (or all others), and how long each message takes;
-    0 is no delay.
+    """The links between some brokers and others (by default all others), and the delay of each
+    message; 0 removes it.
     """
 
     nodes: Required[int | Sequence[int]]
@@ -455,14 +466,14 @@ class DelayNetworkDict(TypedDict, total=False):
 
 
 class HealNetworkDict(TypedDict, total=False):
-    """The links between some brokers and others; without `nodes` all, and those of clients."""
+    """The links between some brokers and others; without `nodes` all links, also of clients."""
 
     nodes: int | Sequence[int] | None
     to: int | Sequence[int] | None
 
 
 class RevokeAclDict(TypedDict, total=False):
-    """Bindings to be taken back; what is not given fits any."""
+    """The ACL bindings to remove; a field that is not given matches any."""
 
     principal: str | None
     host: str | None
@@ -474,8 +485,8 @@ class RevokeAclDict(TypedDict, total=False):
 
 
 class SetQuotaDict(TypedDict, total=False):
-    """The quota of a user, a client id, both, or an address; "" is the default one, and a value of
-    null takes it away.
+    """The quota of a user, a client id, both, or an address; "" is the default entity. The value
+    null removes the quota.
     """
 
     user: str | None
@@ -492,7 +503,7 @@ class TransactionDict(TypedDict, total=False):
 
 
 class AbortTransactionDict(TypedDict, total=False):
-    """The open transaction of an id; or what a producer has open in one partition."""
+    """The open transaction of an id, or of a producer in one partition."""
 
     transactional_id: str | None
     producer_id: int | None
@@ -501,7 +512,7 @@ class AbortTransactionDict(TypedDict, total=False):
 
 
 class HangTransactionDict(TypedDict, total=False):
-    """The markers of an id's ends are withheld; `release` sends them."""
+    """The markers of an id are withheld; `release` sends them."""
 
     transactional_id: Required[str]
     release: bool
@@ -520,6 +531,7 @@ class ActionsDict(TypedDict, total=False):
     set_rack: BrokerRackDict | int
     fail_log_dir: FailLogDirDict | int
     set_clock: SetClockDict | bool | None
+    alter_configs: AlterConfigsDict
     move_leader: OneReplicaDict
     elect_unclean: OneReplicaDict
     drop_leader: OnePartitionDict
@@ -529,6 +541,7 @@ class ActionsDict(TypedDict, total=False):
     hold_high_watermark: WatermarkDict | str
     set_high_watermark: OneOffsetDict
     hold_last_stable_offset: WatermarkDict | str
+    create_internal_topics: CreateInternalTopicsDict | bool | None
     move_coordinator: MoveCoordinatorDict
     unload_coordinator: UnloadCoordinatorDict
     rebalance_group: GroupDict | str
@@ -592,6 +605,7 @@ class EffectsDict(TypedDict, total=False):
     set_rack: BrokerRackDict | int
     fail_log_dir: FailLogDirDict | int
     set_clock: SetClockDict | bool | None
+    alter_configs: AlterConfigsDict
     move_leader: OneReplicaDict
     elect_unclean: OneReplicaDict
     drop_leader: OnePartitionDict
@@ -601,6 +615,7 @@ class EffectsDict(TypedDict, total=False):
     hold_high_watermark: WatermarkDict | str
     set_high_watermark: OneOffsetDict
     hold_last_stable_offset: WatermarkDict | str
+    create_internal_topics: CreateInternalTopicsDict | bool | None
     move_coordinator: MoveCoordinatorDict
     unload_coordinator: UnloadCoordinatorDict
     rebalance_group: GroupDict | str
@@ -636,11 +651,12 @@ class RuleDict(TypedDict, total=False):
 
 class MatchDict(TypedDict, total=False):
     """Conditions on a request; all must hold. Texts are globs, or RE2 expressions between slashes;
-    a list matches any of its items. With `topic`, `topic_id` and `partition` the rule is for the
-    matching partitions of the request. A request may name several groups, members, transactional
-    ids or producers: one must match. Of several groups or transactional ids the rule is for the
-    matching ones. A rule is for clients' requests. With `between_brokers: true`, `from_broker`
-    (the sender) or `to_broker` (the receiver) it is for hops only, the requests between brokers.
+    a list matches any of its items. With `topic`, `topic_id` and `partition` the rule applies to
+    the matching partitions of the request. If a request names several groups, members,
+    transactional ids or producers, one must match. Of several groups or transactional ids the rule
+    applies to the matching ones. A rule is for clients' requests. With `between_brokers: true`,
+    `from_broker` (the sender) or `to_broker` (the receiver) it is for hops only, the requests
+    between brokers.
     """
 
     api: str | int | Sequence[str | int] | None
@@ -742,13 +758,12 @@ class PlanDict(TypedDict, total=False):
 
 
 class EventFilter(TypedDict, total=False):
-    """Conditions on an event; all that are given must hold. `topic` and `partition` hold together
-    for one of the partitions that an event names. Of several groups, members, ids or producers
-    that an event names, one has to match. `offset` lies within the records of an append or
-    deliver, or is the committed offset. `error` is the name of an error code in an answer; `any`
-    for any at all, `none` for answers without one. `where` looks into the decoded message: {path:
-    value}, as `topics[].partitions[].index`. `within_ms` counts on the cluster's clock, back from
-    now.
+    """Conditions on an event; all must hold. `topic` and `partition` hold together for one of the
+    partitions that an event names. If an event names several groups, members, ids or producers,
+    one must match. `offset` lies within the records of an append or deliver, or is the committed
+    offset. `error` is the name of an error code in an answer; `any` for any at all, `none` for
+    answers without one. `where` has conditions on the decoded message: {path: value}, as
+    `topics[].partitions[].index`. `within_ms` counts on the cluster's clock, back from now.
     """
 
     kind: str | Sequence[str] | None
@@ -834,9 +849,9 @@ class Conditions(TypedDict, total=False):
     tags: Sequence[str]
 
 
-# The connection is accepted, and the broker stays silent: no TLS, no SASL, no Kafka. `at` is the
+# The connection is accepted, and the broker sends nothing: no TLS, no SASL, no Kafka. `at` is the
 # TLS handshake (on a listener without TLS: the first byte) or the SASL handshake. Without a time
-# the broker stays silent for ever.
+# this lasts until the client closes the connection.
 StallHandshakeDict = TypedDict(
     "StallHandshakeDict",
     {

@@ -1,8 +1,7 @@
-"""The command line: `mockbroker serve` and the tools for people who have none of Kafka's at hand.
+"""The command line: `mockbroker serve`, and tools for machines without Kafka's own.
 
-Each command is imported when it is called: `serve` must not pay for what the others need. Wrong
-usage is one line on stderr and exit code 2; a cluster that refuses or cannot be reached, exit code
-1.
+Each command is imported when it is called: `serve` must not pay for the others. Wrong usage is one
+line on stderr and exit code 2; a cluster that refuses or cannot be reached, exit code 1.
 """
 
 from __future__ import annotations
@@ -15,10 +14,11 @@ main = LazyGroup(
         "serve": ("mockbroker.cli.serve:serve", "Run a Kafka cluster until interrupted."),
         "exec": ("mockbroker.cli.execute:execute", "Run a program with a cluster around it."),
         "stop": ("mockbroker.cli.daemon:stop", "Stop a cluster in the background."),
-        "topics": ("mockbroker.cli.topics:topics", "List, describe, create and delete topics."),
+        "topics": ("mockbroker.cli.topics:topics", "List, create, alter and delete topics."),
         "produce": ("mockbroker.cli.produce:produce", "Send lines of standard input as records."),
         "consume": ("mockbroker.cli.consume:consume", "Print the records of a topic."),
         "groups": ("mockbroker.cli.groups:groups", "List, describe, reset and delete groups."),
+        "configs": ("mockbroker.cli.configs:configs", "Show and change configs."),
         "coordinator": (
             "mockbroker.cli.coordinator:coordinator",
             "Show the coordinator of a group.",

@@ -23,7 +23,7 @@ DEFAULT_ADMIN = "http://127.0.0.1:9191"
 
 
 class AdminClient:
-    """Speaks to one admin API. A problem ends the command with one line and exit code 1."""
+    """A client of one admin API. A problem ends the command with one line and exit code 1."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
         try:
@@ -36,7 +36,7 @@ class AdminClient:
         return self._json("GET", path, query=query)
 
     def post(self, path: str, body: object, *, wait_s: float = 0.0) -> Any:
-        """`wait_s` is how long the server itself may wait before it answers."""
+        """`wait_s` is the time for which the server itself may wait."""
         return self._json("POST", path, body, timeout_s=TIMEOUT_S + wait_s)
 
     def delete(self, path: str) -> None:
@@ -48,7 +48,7 @@ class AdminClient:
         return json.loads(text) if text else None
 
     def read(self, path: str) -> bytes:
-        """An answer that is no JSON."""
+        """An answer other than JSON."""
         with self._response("GET", path) as response:
             return response.read()
 
@@ -116,7 +116,7 @@ def read_data(text: str) -> dict[str, Any]:
 
 def read_documents(text: str) -> list[dict[str, Any]]:
     """The same for any number of documents."""
-    import yaml  # type: ignore[import-untyped]
+    from mockbroker.core.yaml_documents import YamlError, read_yaml
 
     name = "the argument"
     if text == "-":
@@ -128,9 +128,9 @@ def read_documents(text: str) -> list[dict[str, Any]]:
         except (OSError, UnicodeDecodeError) as error:
             raise click.BadParameter(f"{name}: {error}") from None
     try:
-        found = list(yaml.safe_load_all(text))
-    except yaml.YAMLError as error:
-        raise click.BadParameter(f"{name}: {' '.join(str(error).split())}") from None
+        found = read_yaml(text)
+    except YamlError as error:
+        raise click.BadParameter(f"{name}: {error}") from None
     for data in found:
         if not isinstance(data, dict):
             raise click.BadParameter(f"{name} holds {type(data).__name__}, not a mapping")
@@ -139,7 +139,7 @@ def read_documents(text: str) -> list[dict[str, Any]]:
 
 def named_values(texts: tuple[str, ...]) -> dict[str, Any]:
     """`name=value` arguments; values are read as YAML, so `3` is a number and `[1, 2]` a list."""
-    from msgspec import DecodeError, yaml
+    from mockbroker.core.yaml_documents import YamlError, read_yaml
 
     found: dict[str, Any] = {}
     for text in texts:
@@ -147,17 +147,22 @@ def named_values(texts: tuple[str, ...]) -> dict[str, Any]:
         if not equals or not name:
             raise click.BadParameter(f"{text!r} is not NAME=VALUE")
         try:
-            found[name] = yaml.decode(value)
-        except DecodeError as error:
-            raise click.BadParameter(f"{text!r}: {' '.join(str(error).split())}") from None
+            documents = read_yaml(value)
+        except YamlError as error:
+            raise click.BadParameter(f"{text!r}: {error}") from None
+        if len(documents) > 1:
+            raise click.BadParameter(f"{text!r} has {len(documents)} values")
+        found[name] = documents[0] if documents else None
     return found
 
 
 def milliseconds(text: str) -> int:
     """`250` (ms), `250ms`, `45s`, `5m`, `2h`."""
-    from mockbroker.core.validation import ValidationError, duration_ms
+    from mockbroker.core.validation import DURATION_MS_MAX, ValidationError, duration_ms
+    from mockbroker_protocol.types import parse_integer
 
     try:
-        return duration_ms(int(text) if text.isdigit() else text, "")
+        number = parse_integer(text, 0, DURATION_MS_MAX)
+        return duration_ms(text if number is None else number, "")
     except ValidationError as error:
         raise click.BadParameter(error.reason) from None

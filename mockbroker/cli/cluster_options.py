@@ -176,7 +176,9 @@ def _listener(text: str) -> ListenerSpec:
 
 
 def _is_port(text: str) -> bool:
-    return text.isdecimal() and int(text) <= PORT_MAX
+    from mockbroker_protocol.types import parse_integer
+
+    return parse_integer(text, 0, PORT_MAX) is not None
 
 
 def _user(text: str) -> tuple[str, str]:
@@ -261,11 +263,13 @@ def build_config(
     specs = [_listener(text) for text in listeners]
     specs = specs or list(base.listeners) or [ListenerSpec(port=default_port)]
     for index, spec in enumerate(specs if listeners else specs[:1]):
+        # A host that --listener names outranks --advertised-host, which an image may have set.
+        named = spec.advertised_host if listeners or advertised_host is None else None
         specs[index] = dataclasses.replace(
             spec,
             host=spec.host if host is None else host,
             port=spec.port if port is None else port,
-            advertised_host=spec.advertised_host if advertised_host is None else advertised_host,
+            advertised_host=advertised_host if named is None else named,
         )
     return dataclasses.replace(
         base,

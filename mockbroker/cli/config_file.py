@@ -52,8 +52,8 @@ class RecordEntry(msgspec.Struct, forbid_unknown_fields=True):
 class TopicEntry(msgspec.Struct, forbid_unknown_fields=True):
     """A topic that exists from the start.
 
-    `fill` puts so many records into each partition, which have their offsets for keys and values;
-    `records` come behind them.
+    `fill` is the number of records generated in each partition, with their offsets as keys and
+    values; `records` follow them.
     """
 
     name: str
@@ -105,7 +105,7 @@ def load(path: Path) -> ConfigFile:
         raise ServerError(f"cannot read {path}: {error.strerror}") from None
     except msgspec.ValidationError as error:
         raise ServerError(f"{path}: {error}") from None
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise ServerError(f"{path} is not valid TOML: {error}") from None
 
 
@@ -153,7 +153,7 @@ def _seed_record(entry: RecordEntry) -> SeedRecord:
 
 
 def server_config(file: ConfigFile) -> ServerConfig:
-    """What the file alone describes; absent fields take the command line's defaults.
+    """The config that the file describes; missing fields have the command line's defaults.
 
     Raises ServerError where two fields contradict each other.
     """

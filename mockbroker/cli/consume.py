@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -35,7 +36,7 @@ def _start(
 
 
 class Columns(msgspec.Struct, frozen=True):
-    """What is printed before the value."""
+    """The columns before the value."""
 
     keys: bool
     headers: bool
@@ -61,7 +62,11 @@ class Columns(msgspec.Struct, frozen=True):
     help="Read only this partition. May be repeated.",
 )
 @click.option(
-    "--max-records", "-n", type=click.IntRange(min=1), help="Stop after this number of records."
+    "--max-records",
+    "--max-messages",
+    "-n",
+    type=click.IntRange(min=1),
+    help="Stop after this number of records.",
 )
 @click.option("--follow", "-f", is_flag=True, help="Wait for further records at the end.")
 @click.option(
@@ -71,6 +76,7 @@ class Columns(msgspec.Struct, frozen=True):
     metavar="SECONDS",
     help="Wait for further records; stop after this time without one.",
 )
+@click.option("--group", "-g", metavar="ID", help="Read as a member of this group, and commit.")
 @click.option("--read-committed", is_flag=True, help="Skip aborted and open transactions.")
 @click.option("--keys", is_flag=True, help="Print keys.")
 @click.option("--headers", is_flag=True, help="Print headers.")
@@ -91,6 +97,7 @@ def consume(
     max_records: int | None,
     follow: bool,
     timeout_s: float | None,
+    group: str | None,
     read_committed: bool,
     as_json: bool,
     keys: bool,
@@ -102,25 +109,34 @@ def consume(
     """Print the records of TOPIC, one per line; a null value prints as an empty line.
 
     Without --from-beginning or --offset it waits for new records. With one of them it stops at the
-    end of the topic, unless --follow or --timeout is given. No group is joined, nothing committed.
+    end of the topic, unless --follow or --timeout is given. Nothing is committed.
+
+    With --group it begins at the group's committed offsets, and waits for further records. Where
+    there is no offset it begins at the end, or with --from-beginning at the earliest record. It
+    commits what it has printed every few seconds and at its end.
     """
     if from_beginning and offset is not None:
         raise click.UsageError("--from-beginning and --offset exclude each other.")
+    if group is not None and (offset is not None or partitions):
+        raise click.UsageError("--group excludes --offset and --partition.")
     if from_beginning:
         offset = "earliest"
     waits = follow or timeout_s is not None or offset in (None, "latest")
-    found = _records(
-        client,
-        topic,
-        partitions=list(partitions) or None,
-        offset=offset,
-        waits=waits,
-        timeout_s=timeout_s,
-        read_committed=read_committed,
-    )
+    if group is None:
+        found = _records(
+            client,
+            topic,
+            partitions=list(partitions) or None,
+            offset=offset,
+            waits=waits,
+            timeout_s=timeout_s,
+            read_committed=read_committed,
+        )
+    else:
+        found = _as_member(client, group, topic, offset, timeout_s, read_committed)
     layout = Columns(keys, headers, timestamps, offsets, separator.encode())
     show = not sys.stdout.isatty()
-    with counting("records read", shown=show, total=max_records) as counter:
+    with closing(found), counting("records read", shown=show, total=max_records) as counter:
         try:
             for record in islice(found, max_records):
                 line = _json_line(record) if as_json else _text_line(record, layout)
@@ -139,7 +155,7 @@ def _records(
     waits: bool,
     timeout_s: float | None,
     read_committed: bool,
-) -> Iterator[ConsumedRecord]:
+) -> Generator[ConsumedRecord, None, None]:
     from mockbroker.client import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED
 
     start: int | dict[int, int]
@@ -152,6 +168,26 @@ def _records(
         partitions=partitions,
         start=start,
         follow=waits,
+        idle_timeout_s=timeout_s,
+        isolation_level=READ_COMMITTED if read_committed else READ_UNCOMMITTED,
+    )
+
+
+def _as_member(
+    client: Client,
+    group: str,
+    topic: str,
+    offset: str | int | None,
+    timeout_s: float | None,
+    read_committed: bool,
+) -> Generator[ConsumedRecord, None, None]:
+    from mockbroker.client import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED
+
+    client.topics.describe(topic)  # it exists
+    return client.consume_as_member(
+        group,
+        topic,
+        start=EARLIEST if offset == "earliest" else LATEST,
         idle_timeout_s=timeout_s,
         isolation_level=READ_COMMITTED if read_committed else READ_UNCOMMITTED,
     )

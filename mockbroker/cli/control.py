@@ -8,20 +8,64 @@ from typing import Any
 import click
 
 from mockbroker.cli.admin_client import AdminClient, admin_command, milliseconds, named_values
+from mockbroker.cli.common import json_option
+from mockbroker.cli.output import print_json, print_table
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", required=False)
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]…")
+@json_option
 @admin_command
-def action(api: AdminClient, name: str, arguments: tuple[str, ...]) -> None:
-    """Carry out the action NAME.
+def action(api: AdminClient, name: str | None, arguments: tuple[str, ...], as_json: bool) -> None:
+    """Carry out the action NAME. Without a name, list all actions.
 
     \b
     mockbroker action stop_broker node=2 how=unclean
     mockbroker action move_leader topic=orders partition=0 node=3
     """
-    api.post("/v1/actions", {name: named_values(arguments)})
+    if name is None:
+        _list_actions(as_json=as_json)
+        return
+    done = api.post("/v1/actions", {name: named_values(arguments)})
+    if as_json:
+        print_json(done)
+
+
+def _list_actions(*, as_json: bool) -> None:
+    """Each action with its arguments and one line; this needs no cluster."""
+    import inspect
+
+    from mockbroker.core.actions import ACTIONS
+    from mockbroker.core.validation import struct_fields
+
+    rows = []
+    for name in sorted(ACTIONS):
+        found = ACTIONS[name]
+        fields = struct_fields(found.arguments)
+        told = (inspect.getdoc(found.carry_out) or "").partition("\n\n")[0]
+        rows.append(
+            {
+                "name": name,
+                "required": [key for key, (_, _, required) in fields.items() if required],
+                "optional": [key for key, (_, _, required) in fields.items() if not required],
+                "help": " ".join(told.split()).partition(". ")[0].rstrip("."),
+            }
+        )
+    if as_json:
+        print_json(rows)
+        return
+    print_table(
+        ("ACTION", "ARGUMENTS", "WHAT IT DOES"),
+        [
+            (
+                str(row["name"]),
+                " ".join([*row["required"], *(f"[{key}]" for key in row["optional"])]),
+                str(row["help"]),
+            )
+            for row in rows
+        ],
+    )
 
 
 @click.group(no_args_is_help=True)
@@ -30,32 +74,36 @@ def clock() -> None:
 
 
 @clock.command()
+@json_option
 @admin_command
-def show(api: AdminClient) -> None:
+def show(api: AdminClient, as_json: bool) -> None:
     """Print the cluster's time and its rate."""
-    _print(api.get("/v1/clock"))
+    _print(api.get("/v1/clock"), as_json=as_json)
 
 
 @clock.command()
+@json_option
 @admin_command
-def freeze(api: AdminClient) -> None:
+def freeze(api: AdminClient, as_json: bool) -> None:
     """Freeze the clock."""
-    _print(api.post("/v1/clock", {"freeze": True}))
+    _print(api.post("/v1/clock", {"freeze": True}), as_json=as_json)
 
 
 @clock.command()
+@json_option
 @admin_command
-def thaw(api: AdminClient) -> None:
+def thaw(api: AdminClient, as_json: bool) -> None:
     """Follow real time again."""
-    _print(api.post("/v1/clock", {"freeze": False}))
+    _print(api.post("/v1/clock", {"freeze": False}), as_json=as_json)
 
 
 @clock.command()
 @click.argument("rate", type=float)
+@json_option
 @admin_command
-def rate(api: AdminClient, rate: float) -> None:
+def rate(api: AdminClient, rate: float, as_json: bool) -> None:
     """Run RATE seconds for each second of real time."""
-    _print(api.post("/v1/clock", {"rate": rate}))
+    _print(api.post("/v1/clock", {"rate": rate}), as_json=as_json)
 
 
 @clock.command()
@@ -65,20 +113,31 @@ def rate(api: AdminClient, rate: float) -> None:
     metavar="PART",
     help="Advance only retention, compaction, groups, group:ID or transactions.",
 )
-@click.option("--with-connected", is_flag=True, help="Expire sessions of connected members too.")
+@click.option(
+    "--extend-sessions/--no-extend-sessions",
+    default=True,
+    show_default=True,
+    help="Extend the sessions of connected members, so that they do not expire.",
+)
+@json_option
 @admin_command
-def advance(api: AdminClient, duration: str, only: str | None, with_connected: bool) -> None:
+def advance(
+    api: AdminClient, duration: str, only: str | None, extend_sessions: bool, as_json: bool
+) -> None:
     """Advance the clock by DURATION (45s, 2h, 7d) and run due timers in order."""
     body: dict[str, Any] = {
         "advance_ms": milliseconds(duration),
-        "spare_connected": not with_connected,
+        "extend_sessions": extend_sessions,
     }
     if only is not None:
         body["only"] = only
-    _print(api.post("/v1/clock", body, wait_s=120))
+    _print(api.post("/v1/clock", body, wait_s=120), as_json=as_json)
 
 
-def _print(clock: dict[str, Any]) -> None:
+def _print(clock: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(clock)
+        return
     at = datetime.fromtimestamp(clock["now_ms"] / 1000, UTC)
     state = "frozen" if clock["rate"] == 0 else f"rate {clock['rate']:g}"
     click.echo(f"{at.isoformat(timespec='milliseconds')} {clock['now_ms']} {state}")
@@ -98,10 +157,15 @@ def take(api: AdminClient, name: str) -> None:
 
 
 @snapshot.command("list")
+@json_option
 @admin_command
-def list_snapshots(api: AdminClient) -> None:
+def list_snapshots(api: AdminClient, as_json: bool) -> None:
     """Print the names of the snapshots."""
-    for each in api.get("/v1/snapshots"):
+    found = api.get("/v1/snapshots")
+    if as_json:
+        print_json(found)
+        return
+    for each in found:
         click.echo(each["name"])
 
 

@@ -27,10 +27,9 @@ STOP_TIMEOUT_S = 30.0
 
 
 class Daemon:
-    """Pid file and pipe of a cluster that goes into the background.
+    """Pid file and pipe of a cluster in the background.
 
-    Raises ServerError when a cluster with this pid file runs already, or the file cannot be
-    written.
+    Raises ServerError if a cluster with this pid file runs already, or the file cannot be written.
     """
 
     def __init__(self, pid_file: Path, log_file: Path | None) -> None:
@@ -48,7 +47,7 @@ class Daemon:
         """Fork. Only the child returns.
 
         The parent exits with status 0 once the child has called `announce`, or with the child's
-        status when that exits before.
+        status if the child exits before.
         """
         reader, writer = os.pipe()
         pid = os.fork()

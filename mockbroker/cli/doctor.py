@@ -1,18 +1,14 @@
-"""`mockbroker doctor`: what this machine has, what is missing, and the remedy."""
+"""`mockbroker doctor`: the requirements on this machine, and the remedies of missing ones."""
 
 from __future__ import annotations
 
-import json
 import platform
-import re
 import shutil
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
 from typing import Literal, NamedTuple
-from urllib.parse import unquote, urlsplit
 
 import click
 import msgspec
@@ -20,28 +16,17 @@ import msgspec
 from mockbroker.cli.admin_options import DEFAULT_ADMIN_PORT
 from mockbroker.cli.cluster_options import DEFAULT_PORT
 from mockbroker.cli.common import json_option
+from mockbroker.extras import EXTRAS, PACKAGE, install_command, requirements
 from mockbroker.spark.errors import SparkSetupError
 from mockbroker.spark.installation import check_java, find_spark
 
-PACKAGE = "mockbroker"
 DEFAULT_BROKERS = 3
 # Each connection takes one, and a test suite may have hundreds.
 OPEN_FILES_MIN = 1024
-# Extras for people who use mockbroker. The others are for its development.
-EXTRAS = {
-    "pytest": "the fixtures",
-    "tls": "TLS listeners and signed tokens",
-    "pipeline": "the journal's tables, the audit and reports",
-    "spark": "Spark jobs",
-    "clients": "clients of other makers",
-}
-
-_REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+")
-_OF_EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at. `remedy` is empty where nothing is to be done."""
+    """One examined item. `remedy` is empty if nothing is to be done."""
 
     name: str
     state: Literal["ok", "missing", "broken"]
@@ -69,7 +54,7 @@ def doctor(as_json: bool) -> int:
 
 
 def examine() -> Iterator[Finding]:
-    """Everything that is looked at, in the order of the output."""
+    """All examined items, in the order of the output."""
     yield Finding("python", "ok", f"{platform.python_version()} at {sys.executable}")
     own = distribution(PACKAGE)
     yield Finding(PACKAGE, "ok", f"{own.version} on {platform.platform(terse=True)}")
@@ -104,42 +89,12 @@ def _extra(own: Distribution, extra: str, purpose: str) -> Finding:
     return Finding(f"[{extra}]", "ok", purpose)
 
 
-def requirements(own: Distribution, extra: str | None = None) -> list[str]:
-    """The distributions that an extra adds, or, without one, those that are always needed."""
-    names = []
-    for line in own.requires or ():
-        needed, _, marker = line.partition(";")
-        of_extra = _OF_EXTRA.search(marker)
-        if (of_extra.group(1) if of_extra else None) == extra:
-            name = _REQUIREMENT.match(needed.strip())
-            assert name is not None, line
-            names.append(name.group())
-    return names
-
-
 def _is_installed(name: str) -> bool:
     try:
         version(name)
     except PackageNotFoundError:
         return False
     return True
-
-
-def extra_of(module: str) -> str | None:
-    """The extra that brings a module; None if none does."""
-    own = distribution(PACKAGE)
-    name = module.replace("_", "-")
-    return next((extra for extra in EXTRAS if name in requirements(own, extra)), None)
-
-
-def install_command(own: Distribution | None = None, extra: str | None = None) -> str:
-    """The command that installs the package, with an extra, from where it was installed."""
-    own, what = own or distribution(PACKAGE), PACKAGE
-    with suppress(ValueError, KeyError):
-        origin = urlsplit(json.loads(own.read_text("direct_url.json") or "{}")["url"])
-        if origin.scheme == "file":
-            what = unquote(origin.path)
-    return f"pip install '{what}[{extra}]'" if extra else f"pip install '{what}'"
 
 
 def _java() -> Finding:

@@ -10,21 +10,19 @@ import trio
 
 from mockbroker.cli.admin_options import AdminOptions, admin_options, read_admin_options
 from mockbroker.cli.cluster_options import build_config, cluster_options
-from mockbroker.cli.parent import wait_for_parents_end
+from mockbroker.cli.parent import cancel_with_parent
 from mockbroker.cli.programs import BY_SIGNAL, run_program
 from mockbroker.cli.serving import serving
 from mockbroker.core.errors import ConfigError, first_error
 from mockbroker.server.clock.adjustable_clock import AdjustableClock
-from mockbroker.server.config import ServerConfig, ServerError
+from mockbroker.server.config import ServerConfig, ServerError, StorageError
 
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 ORPHANED = BY_SIGNAL + 1  # as after SIGHUP
 
 
-@click.command(
-    "exec", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False}
-)
+@click.command("exec", context_settings={"allow_interspersed_args": False})
 @cluster_options
 @admin_options(default_port=0)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND…", required=True)
@@ -54,7 +52,9 @@ def execute(
         )
         return trio.run(_run, config, admin, journal_dir, command, clock=AdjustableClock())
     except* (ServerError, ConfigError) as errors:
-        raise click.UsageError(str(first_error(errors))) from None
+        error = first_error(errors)
+        kind = click.ClickException if isinstance(error, StorageError) else click.UsageError
+        raise kind(str(error)) from None
 
 
 async def _run(
@@ -69,12 +69,7 @@ async def _run(
         trio.open_nursery() as nursery,
     ):
         await cluster.start_admin()
-
-        async def end_with_parent() -> None:
-            await wait_for_parents_end()
-            nursery.cancel_scope.cancel()
-
-        nursery.start_soon(end_with_parent)
+        nursery.start_soon(cancel_with_parent, nursery.cancel_scope)
         status = await _status(command, os.environ | cluster.environment())
         nursery.cancel_scope.cancel()
     return status

@@ -25,8 +25,9 @@ def fault() -> None:
 @fault.command()
 @click.argument("source", metavar="PLAN")
 @click.option("--name", help="Name of the plan.  [default: the name in PLAN, or fault-1, …]")
+@json_option
 @admin_command
-def add(api: AdminClient, source: str, name: str | None) -> None:
+def add(api: AdminClient, source: str, name: str | None, as_json: bool) -> None:
     """Add PLAN: a file (- is standard input) or a rule in braces.
 
     \b
@@ -37,8 +38,13 @@ def add(api: AdminClient, source: str, name: str | None) -> None:
         if len(plans) != 1:
             raise click.UsageError("--name needs a single plan; the file has several")
         plans[0]["name"] = name
+    added = []
     for data in plans:
-        click.echo(api.post("/v1/faults", data)["name"])
+        added.append(api.post("/v1/faults", data))
+        if not as_json:
+            click.echo(added[-1]["name"])
+    if as_json:
+        print_json(added)
 
 
 @fault.command("list")
@@ -61,12 +67,17 @@ def _row(rule: dict[str, Any]) -> tuple[str | int | None, ...]:
 
 @fault.command()
 @click.argument("name")
+@json_option
 @admin_command
-def show(api: AdminClient, name: str) -> None:
-    """Print a plan as YAML, for a later `fault add`."""
+def show(api: AdminClient, name: str, as_json: bool) -> None:
+    """Print a plan as YAML, or as JSON, for a later `fault add`."""
     from msgspec import yaml
 
-    click.echo(yaml.encode(api.get(f"/v1/faults/{name}")["plan"]), nl=False)
+    plan = api.get(f"/v1/faults/{name}")["plan"]
+    if as_json:
+        print_json(plan)
+    else:
+        click.echo(yaml.encode(plan), nl=False)
 
 
 @fault.command()
@@ -84,12 +95,17 @@ def export(api: AdminClient, format_: str) -> None:
 @click.argument("name")
 @click.option("--hits", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--timeout", default="10s", show_default=True, help="Real time: 250ms, 10s, 5m.")
+@json_option
 @admin_command
-def wait(api: AdminClient, name: str, hits: int, timeout: str) -> None:
+def wait(api: AdminClient, name: str, hits: int, timeout: str, as_json: bool) -> None:
     """Wait until a rule has fired; on a timeout print why it has not, and exit with 1."""
     timeout_ms = milliseconds(timeout)
     body = {"hits": hits, "timeout_ms": timeout_ms}
-    click.echo(api.post(f"/v1/faults/{name}/wait", body, wait_s=timeout_ms / 1000)["why"])
+    rule = api.post(f"/v1/faults/{name}/wait", body, wait_s=timeout_ms / 1000)
+    if as_json:
+        print_json(rule)
+    else:
+        click.echo(rule["why"])
 
 
 @fault.command()
@@ -108,10 +124,17 @@ def clear(api: AdminClient) -> None:
 
 
 @fault.command()
+@json_option
 @admin_command
-def held(api: AdminClient) -> None:
-    """Print held requests as JSON."""
-    print_json(api.get("/v1/held"))
+def held(api: AdminClient, as_json: bool) -> None:
+    """List the held requests."""
+    found = api.get("/v1/held")
+    if as_json:
+        print_json(found)
+        return
+    names = ("id", "rule", "phase", "held_ms", "api", "client_id")
+    columns = [name.upper().replace("_", " ") for name in names]
+    print_table(columns, [[each[name] for name in names] for each in found])
 
 
 @fault.command()
@@ -126,11 +149,14 @@ def release(
     api: AdminClient, held_id: int, edit: str | None, answer: str | None, verdict: str | None
 ) -> None:
     """Release a held request."""
+    from mockbroker_protocol.types import parse_integer
+
     if answer is not None and verdict is not None:
         raise click.UsageError("--answer excludes --drop, --close and --reset")
     body: dict[str, Any] = {"verdict": "answer" if answer is not None else verdict or "release"}
     if answer is not None:
-        body["error"] = int(answer) if answer.lstrip("-").isdigit() else answer
+        code = parse_integer(answer)
+        body["error"] = answer if code is None else code
     if edit is not None:
         body["edit"] = read_data(edit)
     api.post(f"/v1/held/{held_id}", body)

@@ -120,14 +120,16 @@ def show_lag(api: AdminClient, group: str | None, as_json: bool) -> None:
 def reset_group(client: Client, *, group: str, topic: str, to: str, as_json: bool) -> None:
     """Set a group's committed offsets of a topic; the group must have no members."""
     from mockbroker.client import EARLIEST, LATEST
+    from mockbroker.core.validation import INT_MAX
+    from mockbroker_protocol.types import parse_integer
 
     target = {"earliest": EARLIEST, "latest": LATEST}.get(to)
     if target is None:
-        if not to.isdecimal():
+        target = parse_integer(to, 0, INT_MAX)
+        if target is None:
             raise click.BadParameter(
                 f"{to!r} is neither an offset nor earliest or latest", param_hint="--to"
             )
-        target = int(to)
     offsets = client.groups.reset(group, topic, target)
     rows = [(name, index, offset) for (name, index), offset in offsets.items()]
     if as_json:

@@ -12,6 +12,7 @@ import click
 
 from mockbroker.cli.admin_client import AdminClient, admin_command, named_values, read_data
 from mockbroker.cli.common import json_option
+from mockbroker.cli.output import print_json
 
 _PAGE_EVENTS = 1_000
 
@@ -82,8 +83,9 @@ def show_events(
     help="Source: a running cluster, or the spool of `serve --journal-dir` in DIRECTORY.",
 )
 @click.option("--run", help="Name of the run or spool.")
+@json_option
 @admin_command
-def export(api: AdminClient, directory: Path, source: str, run: str | None) -> None:
+def export(api: AdminClient, directory: Path, source: str, run: str | None, as_json: bool) -> None:
     """Write the journal as Parquet tables into DIRECTORY.
 
     The exit code is 1 when the run is not complete, because its broker was killed.
@@ -102,8 +104,18 @@ def export(api: AdminClient, directory: Path, source: str, run: str | None) -> N
             done = convert_export(api.read("/v1/journal/entries"), directory, run)
     except StoreError as error:
         raise click.ClickException(str(error)) from None
-    rows = sum(done.rows.values())
-    click.echo(f"{directory}: run {done.run}, {rows} rows in {len(done.rows)} tables")
+    if as_json:
+        print_json(
+            {
+                "directory": str(directory),
+                "run": done.run,
+                "rows": done.rows,
+                "complete": done.complete,
+            }
+        )
+    else:
+        rows = sum(done.rows.values())
+        click.echo(f"{directory}: run {done.run}, {rows} rows in {len(done.rows)} tables")
     if not done.complete:
         click.echo(f"the run is not complete: {done.reason}", err=True)
         sys.exit(1)

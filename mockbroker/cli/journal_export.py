@@ -1,4 +1,4 @@
-"""`serve --journal-dir`: its errors are those of a server that cannot be as it should."""
+"""`serve --journal-dir`: errors of the export as ServerError."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def export_journal(cluster: Cluster, directory: Path) -> JournalExporter:
-    """Have what happens written into tables. Raises ServerError."""
+    """Write the journal into tables. Raises ServerError."""
     try:
         return JournalExporter(cluster, directory)
     except StoreError as error:
@@ -22,7 +22,7 @@ def export_journal(cluster: Cluster, directory: Path) -> JournalExporter:
 
 
 def finish_export(exporter: JournalExporter) -> None:
-    """Wait for the tables. Raises ServerError when they did not come about."""
+    """Wait for the tables. Raises ServerError if they are not complete."""
     try:
         exporter.close()
     except StoreError as error:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import gc
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
 import click
+
+from mockbroker.core.garbage import no_collections
 
 BAD_USAGE = 2
 INTERRUPTED = 130
@@ -43,12 +44,13 @@ class LazyGroup(click.Group):
         if cmd_name not in self._lazy:
             return None
         module, _, attribute = self._lazy[cmd_name][0].partition(":")
-        with _no_collections():
+        with no_collections():
             command: click.Command = getattr(import_module(module), attribute)
+            gc.freeze()  # what is imported stays to the end
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The list in `--help`, without importing the commands for their sentences."""
+        """The list in `--help`, without importing the commands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self._lazy.items()])
 
@@ -87,36 +89,19 @@ class LazyGroup(click.Group):
 
 
 def _remedy(error: ModuleNotFoundError) -> str | None:
-    """What to install for a module of an extra; None if the module is of no extra."""
-    from mockbroker.cli.doctor import extra_of, install_command
+    """The package to install for a module of an extra; None for other modules."""
+    from mockbroker.extras import extra_of, missing
 
     module = (error.name or "").partition(".")[0]
-    extra = extra_of(module)
-    return extra and f"this needs {module}: {install_command(extra=extra)}"
+    return None if extra_of(module) is None else missing("this needs", module)
 
 
 def discard_output() -> None:
-    """Discard what follows on standard output, whose reader has closed it, as `head` does.
+    """Discard further standard output after its reader, such as `head`, has closed it.
 
     Python flushes at exit, and needs an open descriptor for that.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-@contextlib.contextmanager
-def _no_collections() -> Iterator[None]:
-    """Import without garbage collections, which take a tenth of the time and find hardly anything.
-
-    The imported objects stay to the end, so they are frozen.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if was_enabled:
-            gc.enable()
 
 
 def _where(ctx: click.Context | None) -> str:

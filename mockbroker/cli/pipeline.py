@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mockbroker.pipeline.report.model import Report, Row
     from mockbroker.pipeline.store import RunStore
 
-# What the exit code says; see mockbroker.pipeline.report.model.
+# Exit codes; see mockbroker.pipeline.report.model.
 NO_VERDICT = 2
 DUCKDB, SPARK = "duckdb", "spark"
 ENGINES = {DUCKDB: "DuckDB", SPARK: "Spark"}
@@ -248,7 +248,7 @@ def _warn_of_what_is_missing(directory: Path, runs: Sequence[str] | None) -> Non
                 f"! run {run.run} is not complete {printable(run.reason)}".rstrip(), err=True
             )
         if run.rows.get("gaps"):
-            click.echo(f"! the journal of run {run.run} has gaps: more may have happened", err=True)
+            click.echo(f"! the journal of run {run.run} has gaps: there may be more", err=True)
 
 
 def _measured(

@@ -44,7 +44,7 @@ TIMELINE_EVENTS_MAX = 40
 
 
 class ScenarioFailedError(Exception):
-    """A step, a check or the command failed. `status` is the exit code that tells so."""
+    """A step, a check or the command failed. `status` is the exit code for it."""
 
     def __init__(self, message: str, status: int = 1) -> None:
         super().__init__(message)
@@ -80,7 +80,7 @@ class Run:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._cancel_after_command, nursery.cancel_scope)
-                # Waiting is in real time, whatever the cluster's clock does.
+                # Waiting is in real time, independent of the cluster's clock.
                 await trio.to_thread.run_sync(
                     enough.wait, wait.timeout / 1000, abandon_on_cancel=True
                 )
@@ -171,7 +171,7 @@ def _clock_time(at_ms: int) -> str:
 
 
 async def play(scenario: Scenario, command: tuple[str, ...]) -> None:
-    """Run it. Raises ScenarioFailedError, after the timeline was printed."""
+    """Run it. Raises ScenarioFailedError after printing the timeline."""
     async with serving(scenario.config, LOCAL_ADMIN) as cluster:
         run = Run(cluster.server)
         try:

@@ -126,9 +126,7 @@ def _step(entry: StepEntry, path: str) -> ScenarioStep:
 
 
 def _wait(wait: Wait, path: str) -> Wait:
-    EventMatcher(
-        wait.match, 0, f"{path}.match"
-    )  # raises ValidationError for patterns that are none
+    EventMatcher(wait.match, 0, f"{path}.match")  # raises ValidationError for invalid patterns
     return wait
 
 

@@ -23,16 +23,18 @@ from mockbroker.cli.admin_options import (
 )
 from mockbroker.cli.cluster_options import build_config, cluster_options
 from mockbroker.cli.lazy import discard_output
-from mockbroker.cli.parent import wait_for_parents_end
+from mockbroker.cli.parent import cancel_with_parent
 from mockbroker.cli.serving import Serving, serving
 from mockbroker.core.errors import ConfigError, first_error
 from mockbroker.server.clock.adjustable_clock import AdjustableClock
-from mockbroker.server.config import ServerConfig, ServerError
+from mockbroker.server.config import ServerConfig, ServerError, StorageError
+from mockbroker.server.network.descriptors import raise_descriptor_limit
 from mockbroker.server.network.socket_server import Trace
 
 if TYPE_CHECKING:
     from mockbroker.cli.daemon import Daemon
 
+FAILED = 1
 BAD_USAGE = 2
 # New objects between two garbage collections. A broker makes hardly any garbage: with Python's 700,
 # the collections take as long as the creation of ten thousand partitions.
@@ -40,7 +42,7 @@ COLLECT_EVERY = 10_000
 
 
 def _write_ready_file(path: Path, cluster: Serving) -> None:
-    """Write the ready line, or JSON into a file called so, atomically. Raises ServerError."""
+    """Write the ready line, or JSON if the file's name says so, atomically. Raises ServerError."""
     text = cluster.ready_json() if path.suffix == ".json" else cluster.ready_line()
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -52,7 +54,7 @@ def _write_ready_file(path: Path, cluster: Serving) -> None:
 
 
 def _print(line: str) -> None:
-    """Print it. A reader that has closed our output misses it, and the cluster serves on."""
+    """Print it. A closed output is ignored, and the cluster continues to serve."""
     try:
         print(line, flush=True)  # noqa: T201 - this line is what the command is for
     except BrokenPipeError:
@@ -88,13 +90,9 @@ async def _serve(
             await _until_signalled(task_status)
             nursery.cancel_scope.cancel()
 
-        async def stop_with_parent() -> None:
-            await wait_for_parents_end()
-            nursery.cancel_scope.cancel()
-
         await nursery.start(stop_on_signal)
         if with_parent:
-            nursery.start_soon(stop_with_parent)
+            nursery.start_soon(cancel_with_parent, nursery.cancel_scope)
         async with serving(config, api, trace=trace, journal_dir=journal_dir) as cluster:
             try:
                 if ready_file is not None:
@@ -165,6 +163,7 @@ def serve(
         if in_background or pid_file or log_file:
             daemon = _daemon(in_background, pid_file, log_file)
             daemon.detach()
+        raise_descriptor_limit()
         gc.set_threshold(COLLECT_EVERY, *gc.get_threshold()[1:])
         run = partial(_serve, with_parent=with_parent)
         trio.run(
@@ -184,8 +183,9 @@ def serve(
             clock=AdjustableClock(),
         )
     except* (ServerError, ConfigError) as group:
-        click.echo(f"mockbroker: {first_error(group)}", err=True)
-        sys.exit(BAD_USAGE)
+        error = first_error(group)
+        click.echo(f"mockbroker: {error}", err=True)
+        sys.exit(FAILED if isinstance(error, StorageError) else BAD_USAGE)
     except* KeyboardInterrupt:
         sys.exit(130)
     finally:
@@ -194,7 +194,7 @@ def serve(
 
 
 def _daemon(in_background: bool, pid_file: Path | None, log_file: Path | None) -> Daemon:
-    """The daemon of the options. Raises ServerError where they do not fit."""
+    """The daemon of the options. Raises ServerError if they contradict each other."""
     if not in_background:
         raise ServerError("--pid-file and --log-file need --daemon")
     if not hasattr(os, "fork"):

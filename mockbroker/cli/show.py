@@ -25,6 +25,7 @@ VIEWS: Mapping[str, str] = {
     "open-transactions": "/v1/transactions/open",
     "producers": "/v1/producers",
     "connections": "/v1/connections",
+    "telemetry": "/v1/telemetry",
 }
 
 
@@ -35,7 +36,7 @@ VIEWS: Mapping[str, str] = {
 @admin_command
 def show(api: AdminClient, what: str, arguments: tuple[str, ...], as_json: bool) -> None:
     """Print a table of WHAT: cluster, controller, brokers, topics, partitions, groups, lag,
-    transactions, open-transactions, producers or connections.
+    transactions, open-transactions, producers, connections or telemetry.
 
     \b
     mockbroker show partitions topic=orders

@@ -60,7 +60,7 @@ _PROGRESS_S = 0.5
     "--audit-every",
     type=click.IntRange(1),
     metavar="N",
-    help="Audit each N-th seed over streams; needs mockbroker[pipeline].",
+    help="Audit each N-th seed over streams; needs the extra pipeline.",
 )
 def simulate(
     seeds: int,
@@ -96,8 +96,8 @@ def simulate(
 
 
 def _one(plan: Plan, mode: Mode, out: Path | None, *, shrinks: bool) -> int:
+    from mockbroker.simulation.reporting import summary, table
     from mockbroker.simulation.running import run
-    from mockbroker.simulation.telling import summary, table
 
     click.echo(summary(plan))
     outcome = run(plan, mode)
@@ -113,8 +113,8 @@ def _one(plan: Plan, mode: Mode, out: Path | None, *, shrinks: bool) -> int:
 
 def _print_failure(outcome: Outcome, out: Path | None, *, shrinks: bool) -> None:
     """Print the violations, and the smallest plan with them."""
+    from mockbroker.simulation.reporting import pytest_of, summary
     from mockbroker.simulation.shrinking import NotReproducedError, shrink
-    from mockbroker.simulation.telling import pytest_of, summary
 
     for violation in outcome.violations:
         click.echo(f"broken: {violation}")
@@ -144,7 +144,7 @@ def _print_failure(outcome: Outcome, out: Path | None, *, shrinks: bool) -> None
 
 def _many(seeds: range, mode: Mode, jobs: int, out: Path | None, *, shrinks: bool) -> int:
     from mockbroker.simulation.many import results
-    from mockbroker.simulation.telling import table
+    from mockbroker.simulation.reporting import table
 
     counts: Counter[str] = Counter()
     broken: list[Result] = []

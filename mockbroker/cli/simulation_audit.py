@@ -23,7 +23,7 @@ RUN = "simulation"
 
 
 class Audited(NamedTuple):
-    """The result of an audit; `judged` is false where the journal is not complete."""
+    """The result of an audit; `judged` is False if the journal is not complete."""
 
     violations: list[Violation]
     judged: bool
@@ -31,12 +31,12 @@ class Audited(NamedTuple):
 
 def audited(plan: Plan) -> Audited:
     """Run a plan over streams, and audit its journal. Raises StoreError without
-    mockbroker[pipeline].
+    the extra `pipeline`.
     """
     from mockbroker.simulation.stream_run import run_over_streams
 
     if any(step.do in (RESTART, RESTORE) for step in plan.steps):
-        return Audited([], judged=False)  # the journal begins anew in the middle
+        return Audited([], judged=False)  # the journal begins again in the middle
     world, _ = run_over_streams(plan)
     return _judged(world.cluster, len(plan.steps), world.clock.now_ms - world.laws.start_ms)
 

@@ -1,4 +1,4 @@
-"""`mockbroker topics`: list, describe, create and delete topics."""
+"""`mockbroker topics`: list, describe, create, alter and delete topics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPECIAL_TIMES = {"latest": -1, "earliest": -2, "max-timestamp": -3}
 
 @click.group()
 def topics() -> None:
-    """List, describe, create and delete topics."""
+    """List, describe, create, alter and delete topics."""
 
 
 @topics.command("list")
@@ -44,12 +44,12 @@ def list_topics(client: Client, *, internal: bool, as_json: bool) -> None:
 @client_command
 def describe_topic(client: Client, *, name: str, all_configs: bool, as_json: bool) -> None:
     """Show a topic's partitions, offsets and configs."""
-    from mockbroker.client import EARLIEST, LATEST
+    from mockbroker.client import EARLIEST, LATEST, Resource
 
     topic = client.topics.describe(name)
     configs = {
         config.name: config.value
-        for config in client.topics.configs(name)
+        for config in client.configs.describe(Resource.TOPIC, name)
         if config.is_set or all_configs
     }
     led = [p.partition_index for p in topic.partitions if p.leader_id >= 0]
@@ -131,6 +131,53 @@ def create_topic(
         print_json({"name": name, "created": created})
     else:
         click.echo(f"created topic {name}" if created else f"topic {name} exists already")
+
+
+@topics.command("alter")
+@click.argument("name")
+@click.option("--partitions", "-p", type=click.IntRange(min=1), help="New number of partitions.")
+@click.option(
+    "--config",
+    "configs",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=name_values,
+    help="Set a topic config. May be repeated.",
+)
+@click.option(
+    "--delete-config",
+    "deleted",
+    metavar="NAME",
+    multiple=True,
+    help="Delete a topic config, so that the default applies. May be repeated.",
+)
+@json_option
+@client_command
+def alter_topic(
+    client: Client,
+    *,
+    name: str,
+    partitions: int | None,
+    configs: dict[str, str],
+    deleted: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Add partitions to a topic, and change its configs."""
+    from mockbroker.client import Resource
+
+    if partitions is None and not configs and not deleted:
+        raise click.UsageError("nothing to alter: give --partitions, --config or --delete-config")
+    client.topics.describe(name)  # it exists
+    if configs or deleted:
+        client.configs.alter(Resource.TOPIC, name, configs, deleted)
+    if partitions is not None:
+        client.topics.add_partitions(name, partitions)
+    if as_json:
+        print_json(
+            {"name": name, "partitions": partitions, "set": configs, "deleted": list(deleted)}
+        )
+    else:
+        click.echo(f"altered topic {name}")
 
 
 @topics.command("delete")

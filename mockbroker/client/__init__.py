@@ -2,13 +2,14 @@
 
 Nouns: a *connection* is one socket to one broker and sends typed requests or any bytes. The
 *router* finds the leader of a partition and the coordinator of a group. The *client* produces,
-consumes, and manages topics and groups. Every call blocks and nothing runs in the background, so
-only the called requests are on the wire.
+consumes, alone or as a member of a group, and manages topics, groups and configs. Every call blocks
+and nothing runs in the background, so only the called requests are on the wire.
 """
 
 from __future__ import annotations
 
 from mockbroker.client.client import Client
+from mockbroker.client.configs import CLUSTER_WIDE, Config, Resource
 from mockbroker.client.connection import Connection, decode_response, encode_request
 from mockbroker.client.consuming import (
     EARLIEST,
@@ -33,6 +34,7 @@ from mockbroker.client.errors import (
 from mockbroker.client.producing import Produced
 
 __all__ = [
+    "CLUSTER_WIDE",
     "EARLIEST",
     "LATEST",
     "MAX_TIMESTAMP",
@@ -42,6 +44,7 @@ __all__ = [
     "BrokerError",
     "Client",
     "ClientError",
+    "Config",
     "ConnectError",
     "Connection",
     "ConnectionClosedError",
@@ -49,6 +52,7 @@ __all__ = [
     "ListedOffset",
     "Produced",
     "RequestTimeoutError",
+    "Resource",
     "ResponseError",
     "UnknownTopicError",
     "UnsupportedVersionError",

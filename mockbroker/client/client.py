@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from types import TracebackType
 from typing import Self
 
+from mockbroker.client.configs import Configs
 from mockbroker.client.connection import DEFAULT_TIMEOUT_S, Connection
 from mockbroker.client.consuming import (
     EARLIEST,
@@ -18,6 +19,7 @@ from mockbroker.client.consuming import (
     start_offsets,
 )
 from mockbroker.client.groups import Groups
+from mockbroker.client.membership import Member, consume_as_member
 from mockbroker.client.producing import ALL_REPLICAS, Produced, Producer
 from mockbroker.client.router import Router
 from mockbroker.client.topics import Topics
@@ -28,8 +30,8 @@ from mockbroker_protocol.records import CompressionType, Record
 class Client:
     """A blocking client of one cluster; a context manager. Not for use from several threads.
 
-    `bootstrap` is HOST:PORT,… (else ValueError). Connections are made at their first use. `topics`
-    and `groups` have the administration of these.
+    `bootstrap` is HOST:PORT,… (else ValueError). Connections are made at their first use. `topics`,
+    `groups` and `configs` have the administration of these.
     """
 
     def __init__(
@@ -44,6 +46,9 @@ class Client:
         self._consumer = Consumer(self.router)
         self.topics = Topics(self.router)
         self.groups = Groups(self.router, self._consumer)
+        self.configs = Configs(self.router)
+        self._bootstrap = bootstrap
+        self._client_id = client_id
 
     def __enter__(self) -> Self:
         return self
@@ -126,7 +131,7 @@ class Client:
         follow: bool = False,
         idle_timeout_s: float | None = None,
         isolation_level: int = READ_UNCOMMITTED,
-    ) -> Iterator[ConsumedRecord]:
+    ) -> Generator[ConsumedRecord, None, None]:
         """Records from `start` on (EARLIEST, LATEST, an offset, or {partition: offset}).
 
         Ends at the log end of the beginning; with `follow` it waits for more, at most
@@ -143,6 +148,33 @@ class Client:
             if isinstance(start, dict)
             else start_offsets(self._consumer, topic, indexes, start),
             until=until,
+            idle_timeout_s=idle_timeout_s,
+            isolation_level=isolation_level,
+        )
+
+    def consume_as_member(
+        self,
+        group: str,
+        topic: str,
+        *,
+        start: int = LATEST,
+        idle_timeout_s: float | None = None,
+        isolation_level: int = READ_UNCOMMITTED,
+    ) -> Generator[ConsumedRecord, None, None]:
+        """Records of a topic as a member of a group, from its committed offsets on.
+
+        Partitions without one begin at `start` (EARLIEST or LATEST). Offsets of records that were
+        handed out are committed every few seconds, before a rebalance, and when the iterator is
+        closed; then the member leaves. Ends after `idle_timeout_s` without a record.
+        """
+        # Requests to the coordinator do not wait behind a Fetch on the same connection.
+        router = Router(self._bootstrap, self._client_id, timeout_s=self.router.timeout_s)
+        member = Member(router, group, topic)
+        return consume_as_member(
+            member,
+            self.router,
+            self._consumer,
+            start=start,
             idle_timeout_s=idle_timeout_s,
             isolation_level=isolation_level,
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 
 import msgspec
 
@@ -120,7 +120,7 @@ class Consumer:
 
         Raises `BrokerError`, for instance OFFSET_OUT_OF_RANGE.
         """
-        position = _Position(topic, partition, offset)
+        position = Position(topic, partition, offset)
         request = _fetch_request([position], max_wait_ms, isolation_level)
 
         def attempt() -> list[Record]:
@@ -140,15 +140,15 @@ class Consumer:
         idle_timeout_s: float | None = None,
         isolation_level: int = READ_UNCOMMITTED,
         max_wait_ms: int = MAX_WAIT_MS,
-    ) -> Iterator[ConsumedRecord]:
+    ) -> Generator[ConsumedRecord, None, None]:
         """Records from `offsets` (partition -> offset) on, those of one partition in order.
 
         Ends once each partition has reached its offset in `until` (a partition without one never
         ends), or after `idle_timeout_s` without a record. Without either it never ends. Raises
         `BrokerError` for a non-retriable error.
         """
-        positions = [_Position(topic, index, offset) for index, offset in offsets.items()]
-        stream = _Stream(self._router, positions, until or {}, isolation_level, max_wait_ms)
+        positions = [Position(topic, index, offset) for index, offset in offsets.items()]
+        stream = FetchStream(self._router, positions, until or {}, isolation_level, max_wait_ms)
         idle_since = time.monotonic()
         try:
             while not stream.finished():
@@ -164,7 +164,7 @@ class Consumer:
             stream.close()
 
 
-class _Position:
+class Position:
     """The next offset to read of one partition."""
 
     __slots__ = ("offset", "partition", "topic")
@@ -183,13 +183,13 @@ class _Position:
         return records
 
 
-class _Stream:
+class FetchStream:
     """Fetches of many partitions, with at most one in flight to each leader."""
 
     def __init__(
         self,
         router: Router,
-        positions: list[_Position],
+        positions: list[Position],
         until: dict[int, int],
         isolation_level: int,
         max_wait_ms: int,
@@ -200,9 +200,9 @@ class _Stream:
         self._isolation_level = isolation_level
         self._max_wait_ms = max_wait_ms
         # Connection -> the positions of its Fetch, by topic and partition.
-        self._pending: dict[Connection, dict[tuple[str, int], _Position]] = {}
+        self._pending: dict[Connection, dict[tuple[str, int], Position]] = {}
 
-    def _unfinished(self) -> list[_Position]:
+    def _unfinished(self) -> list[Position]:
         return [
             position
             for position in self._positions
@@ -227,7 +227,7 @@ class _Stream:
         # A connection that broke while another was written to has been closed by the router.
         self._pending = {c: p for c, p in self._pending.items() if c.fileno() >= 0}
         in_flight = {id(p) for positions in self._pending.values() for p in positions.values()}
-        by_leader: dict[int, list[_Position]] = {}
+        by_leader: dict[int, list[Position]] = {}
         for position in self._unfinished():
             if id(position) not in in_flight:
                 leader = self._router.leader(position.topic, position.partition)
@@ -241,9 +241,9 @@ class _Stream:
             self._pending[connection] = {(p.topic, p.partition): p for p in positions}
 
     def _receive(
-        self, connection: Connection, positions: dict[tuple[str, int], _Position]
-    ) -> list[tuple[_Position, Record]]:
-        def read() -> list[tuple[_Position, Record]]:
+        self, connection: Connection, positions: dict[tuple[str, int], Position]
+    ) -> list[tuple[Position, Record]]:
+        def read() -> list[tuple[Position, Record]]:
             response: FetchResponse = connection.read(
                 ApiKey.FETCH, connection.version_of(ApiKey.FETCH)
             )
@@ -275,7 +275,7 @@ class _Stream:
 
 
 def _fetch_request(
-    positions: list[_Position], max_wait_ms: int, isolation_level: int
+    positions: list[Position], max_wait_ms: int, isolation_level: int
 ) -> FetchRequest:
     topics: dict[str, FetchTopic] = {}
     for position in positions:

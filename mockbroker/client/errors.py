@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker_protocol import ErrorCode
-
-_BY_CODE = {int(error): error for error in ErrorCode}
+from mockbroker_protocol.errors import ERROR_CODES
 
 
 class ClientError(Exception):
@@ -58,7 +56,7 @@ class BrokerError(ClientError):
 
     def __init__(self, code: int, what: str, message: str | None = None) -> None:
         self.code = code
-        known = _BY_CODE.get(code)
+        known = ERROR_CODES.get(code)
         if known is None:
             name, default = f"error {code}", "This client does not know the error code."
         else:

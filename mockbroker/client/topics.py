@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
-
 from mockbroker.client.errors import UnknownTopicError, check
 from mockbroker.client.router import Router
 from mockbroker_protocol import ErrorCode
@@ -25,25 +23,9 @@ from mockbroker_protocol.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from mockbroker_protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResponse,
-)
 from mockbroker_protocol.messages.metadata import MetadataResponseTopic
 
 BROKER_DEFAULT = -1
-TOPIC_RESOURCE = 2
-# config_source of a value that is set on the topic itself.
-DYNAMIC_TOPIC_CONFIG = 1
-
-
-class TopicConfig(msgspec.Struct, frozen=True):
-    """One config of a topic. `is_set`: on the topic itself, not a default."""
-
-    name: str
-    value: str | None
-    is_set: bool
 
 
 class Topics:
@@ -68,26 +50,6 @@ class Topics:
         check(topic.error_code, f"topic {name}")
         topic.partitions.sort(key=lambda partition: partition.partition_index)
         return topic
-
-    def configs(self, name: str) -> list[TopicConfig]:
-        """All configs of a topic, by name. Raises `BrokerError`."""
-        request = DescribeConfigsRequest(
-            resources=[
-                DescribeConfigsResource(
-                    resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=None
-                )
-            ]
-        )
-        response: DescribeConfigsResponse = self._router.send_any(request)
-        result = response.results[0]
-        check(result.error_code, f"configs of topic {name}", result.error_message)
-        return sorted(
-            (
-                TopicConfig(c.name, c.value, c.config_source == DYNAMIC_TOPIC_CONFIG)
-                for c in result.configs
-            ),
-            key=lambda config: config.name,
-        )
 
     def create(
         self,

@@ -23,7 +23,7 @@ __all__ = ["DEFAULT_BROKERS", "Cluster"]
 
 
 class Cluster(ClusterState, Actions):
-    """One Kafka cluster, as `ClusterState` has it, with actions as methods (see `actions`)."""
+    """One Kafka cluster: a `ClusterState` with rules, and with actions as methods."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Cluster(ClusterState, Actions):
         kafka_version: str = "4.3",
     ) -> None:
         super().__init__(brokers, configs, seed, now_ms, kafka_version)
-        # The fault engine, and the same while it has rules: what requests look at is `faults`.
+        # The fault engine. `faults` is the engine while it has rules, else None; requests check it.
         self.fault_engine: FaultEngine | None = None
         self.faults: FaultEngine | None = None
 
@@ -45,7 +45,7 @@ class Cluster(ClusterState, Actions):
         return perform(self, action, arguments, cause)
 
     def keep_journal(self, journal: Journal) -> None:
-        """From now on everything that happens is written down."""
+        """Write all events to `journal` from now on."""
         self.runtime.journal = journal
         self.runtime.on_event.append(journal.event)
         self.on_topic_deleted.append(journal.topic_deleted)
@@ -54,20 +54,20 @@ class Cluster(ClusterState, Actions):
 
     @property
     def client_links(self) -> ClientLinks:
-        """The ways from clients to brokers, which rules cut."""
+        """The links between clients and brokers, which rules cut."""
         from mockbroker.core.faults.client_links import RuledClientLinks
 
         return RuledClientLinks(self)
 
     @property
     def live_states(self) -> ClusterStates:
-        """What groups, transactions, brokers and logs are like just now, for rules."""
+        """The current states of groups, transactions, brokers and logs, for rules."""
         from mockbroker.core.faults.states import ClusterStates
 
         return ClusterStates(self)
 
     def intercept_hops(self) -> None:
-        """Have hops watched as long as rules or the journal want it."""
+        """Intercept hops while rules or the journal need them."""
         from mockbroker.core.faults.hops import intercept_hops
 
         intercept_hops(self, self.fault_engine)

@@ -1,11 +1,10 @@
-"""The state machines of one cluster, put together on one runtime and one image.
+"""The parts of one cluster, constructed on one runtime and one metadata image.
 
 `topics`, `topics_by_id` and `brokers` are those of the newest metadata image, which the controller
-changes. A broker that cannot hear the controller has an older one (see `image`); what a broker
-tells its clients comes from its own.
+changes. A broker that cannot reach the controller has an older image (see `image`). A broker
+answers clients from its own image.
 
-Nothing that is put together here imports this module. Actions, rules and snapshots work on the
-whole; `cluster` has them as well.
+The parts do not import this module. `cluster` adds actions and rules.
 """
 
 from __future__ import annotations
@@ -45,31 +44,34 @@ from mockbroker.core.security.delegation_tokens import DelegationTokens
 from mockbroker.core.services import Services
 from mockbroker.core.telemetry.telemetry import Telemetry
 from mockbroker.core.timing.domain_timers import ClockDomains
+from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
+    from mockbroker.core.groups.shard import GroupShard
     from mockbroker.core.security.sasl.scram_credential import ScramCredential
+    from mockbroker.core.txn.shard import TransactionShard
 
 DEFAULT_BROKERS = tuple(BrokerSpec(node_id) for node_id in (1, 2, 3))
 
 
 class ClientLinks(Protocol):
-    """The ways from clients to brokers, which an action can cut."""
+    """The links between clients and brokers, which an action can cut."""
 
     def cut(
         self, nodes: int | list[int], clients: Mapping[str, object], *, both_ways: bool
     ) -> None:
-        """Let nothing through from `clients`, as a rule's `match` names them, to the brokers; with
-        `both_ways` nor back.
+        """Drop messages from `clients`, given as in a rule's `match`, to the brokers; with
+        `both_ways` also back.
         """
         ...
 
     def heal(self) -> None:
-        """Let everything through again."""
+        """Restore all links."""
         ...
 
 
 class ChangeRecorder(Protocol):
-    """Whoever writes down what changes in the cluster, for a snapshot on disk."""
+    """The recorder of changes for a snapshot on disk (see `snapshot.recorder`)."""
 
     def partition_changed(self, partition: Partition) -> None:
         """The metadata, the log, a watermark or a replica of the partition changed."""
@@ -79,17 +81,16 @@ class ChangeRecorder(Protocol):
         """The topic, its configs, a leader or an ISR changed."""
         ...
 
-    def begin_anew(self) -> None:
-        """What was written down before does not count any more."""
+    def begin_again(self) -> None:
+        """Discard the recorded changes, and record the whole cluster again."""
         ...
 
 
 class ClusterState:
-    """One Kafka cluster. Its state machines are pure: time, ids and randomness come from `runtime`.
+    """One Kafka cluster. Time, ids and randomness come from `runtime`.
 
-    `now_ms` gives the cluster's time in ms since the epoch; equal seeds and equal requests give
-    equal ids (see `Runtime`). Raises ConfigError when `configs` (static broker configs, as text)
-    do not fit.
+    `now_ms` returns the cluster's time in ms since the epoch. Equal seeds and equal requests give
+    equal ids (see `Runtime`). Raises ConfigError for invalid `configs` (static broker configs).
     """
 
     def __init__(
@@ -111,19 +112,17 @@ class ClusterState:
         self.config: Callable[[str], Any] = self.configs.get
         self.config_int = self.configs.get_int
         if self.profile.feature_level("eligible.leader.replicas.version") > 0:
-            # With KIP-966 the controller writes this one down, to see the same value on every
-            # broker.
+            # With KIP-966 the controller writes this config, so that all brokers have one value.
             min_isr = str(self.configs.get("min.insync.replicas"))
             self.configs.dynamic_default["min.insync.replicas"] = min_isr
-        # Every broker's process, and those of them that are registered with the controller.
+        # All brokers, and the brokers that are registered with the controller.
         self.processes: dict[int, Broker] = {}
         self.brokers: dict[int, Broker] = {}
         self.image = Image({}, self.brokers, NO_LEADER)
         self.topics = self.image.topics
         self.topics_by_id = self.image.topics_by_id
         self.metadata = MetadataCache(self.image, self.processes)
-        # Called with the topic after it was created, after it was dropped, or after its configs
-        # changed.
+        # Called with a topic after its creation, its deletion, or a change of its configs.
         self.on_topic_created = self.metadata.on_topic_created
         self.on_topic_deleted = self.metadata.on_topic_deleted
         self.on_configs_changed = self.metadata.on_configs_changed
@@ -156,12 +155,12 @@ class ClusterState:
         self.quotas = ClientQuotas(self.config_int)
         self.telemetry = Telemetry(self.runtime, self.configs)
         self.acls = AclStore()
-        # None, as without `authorizer.class.name`, lets everyone do everything.
+        # None, as without `authorizer.class.name`, allows all operations.
         self.authorizer = configured(self.configs.static, self.acls)
         self.delegation_tokens = DelegationTokens(self.runtime, self.configs)
         # SCRAM credentials: user -> mechanism code -> credential.
         self.scram_credentials: dict[str, dict[int, ScramCredential]] = {}
-        # Called with a broker whose process starts, stops, is paused, resumed or removed.
+        # Called with a broker that is started, stopped, paused, resumed or removed.
         self.on_broker_state = self.controller.on_broker_state
         self.on_broker_state.append(self.services.network.broker_changed)
         self.on_broker_state.append(self.quotas.broker_changed)
@@ -174,48 +173,66 @@ class ClusterState:
         self.delete_topic = self.topic_control.delete
         self.ensure_internal_topic = self.topic_control.ensure_internal
         self.find_coordinator_partition = self.topic_control.coordinator_partition
-        # Who writes down what changes, if anybody does.
+        # The recorder of changes, if there is one.
         self.recorder: ChangeRecorder | None = None
 
     # -- reading -----------------------------------------------------------------------------------
 
     def partition(self, topic: str, index: int) -> Partition | None:
-        """The partition in the newest image, or None when the topic or the index is unknown."""
+        """The partition in the newest image, or None if it does not exist."""
         return self.image.partition(topic, index)
 
+    def coordinator(self, key: str, topic: str = GROUP_METADATA_TOPIC) -> Broker | None:
+        """The coordinator of a group or a transactional id; None without a registered leader."""
+        partition = self.partition(topic, self.find_coordinator_partition(key, topic))
+        return None if partition is None else self.brokers.get(partition.leader_id)
+
+    def group_shard(self, group_id: str) -> GroupShard | None:
+        """The loaded shard of a group; None without a coordinator."""
+        broker = self.coordinator(group_id)
+        shard = None if broker is None else broker.groups.shard_of(group_id)
+        return None if isinstance(shard, ErrorCode) else shard
+
+    def transaction_shard(self, transactional_id: str) -> TransactionShard | None:
+        """The loaded shard of a transactional id; None without a coordinator."""
+        broker = self.coordinator(transactional_id, TRANSACTION_STATE_TOPIC)
+        shard = None if broker is None else broker.transactions.shard_of(transactional_id)
+        return None if isinstance(shard, ErrorCode) else shard
+
     def serves(self, api_key: int, api_version: int) -> bool:
-        """Whether the release this cluster plays knows this version of the API."""
+        """Whether the cluster's Kafka release has this version of the API."""
         return api_version <= self.profile.max_versions.get(api_key, -1)
 
     @property
     def controller_id(self) -> int:
-        """The broker that is the active controller, or -1 while none is alive.
+        """The active controller, or -1 without a live broker.
 
-        Clients are told to send controller requests there, though any live broker would do: each
-        forwards what is for the controller (KIP-590).
+        Metadata responses have this id. Any live broker forwards controller requests (KIP-590).
         """
         return self.image.controller_id
 
     @property
     def elr_enabled(self) -> bool:
-        """Whether eligible leader replicas are kept (KIP-966)."""
+        """Whether eligible leader replicas are enabled (KIP-966)."""
         return self.replication_control.elr_enabled
 
     # -- brokers -----------------------------------------------------------------------------------
 
     def new_broker(self, spec: BrokerSpec, epoch: int) -> Broker:
-        """A broker for this cluster, which the controller has not registered yet."""
+        """A new broker that is not registered with the controller yet."""
         return Broker(spec, epoch, self.services, self.processes)
 
     @property
     def client_links(self) -> ClientLinks:
-        """The ways from clients to brokers; the subclass that has rules has them."""
+        """The links between clients and brokers; implemented by the subclass with rules."""
         raise NotImplementedError
 
     # -- changing ----------------------------------------------------------------------------------
 
     def configs_changed(self) -> None:
-        """Call after an edit of the brokers' configs: topics take their defaults anew."""
+        """Resolve the configs of all topics again. Must be called after a change of brokers'
+        configs.
+        """
         self.configs.changed()
         for topic in self.topics.values():
             topic.configs.resolve()
@@ -223,7 +240,7 @@ class ClusterState:
         self.metadata.changed()
 
     def replace_topic_configs(self, topic: Topic, overrides: Mapping[str, str]) -> None:
-        """Give `topic` this set of overrides, already checked."""
+        """Replace the overrides of `topic` by validated ones."""
         topic.configs.replace(overrides)
         self._topic_configs_changed(topic)
         self.metadata.changed(topic)
@@ -233,21 +250,21 @@ class ClusterState:
             observer(topic)
 
     def record_with(self, recorder: ChangeRecorder) -> None:
-        """From now on `recorder` writes down what changes, and no other."""
+        """Set the recorder of changes."""
         self.recorder = self.metadata.recorder = self.replication.recorder = recorder
 
     def topic_name(self, topic_id: bytes) -> str | None:
-        """The name of the topic with this id, or None where there is none."""
+        """The name of the topic with this id, or None."""
         topic = self.topics_by_id.get(topic_id)
         return None if topic is None else topic.name
 
     def leader_changed(self, partition: Partition) -> None:
-        """A partition has another leader or epoch: coordinators on it move."""
+        """Load and unload coordinators after a change of a partition's leader or epoch."""
         leader = self.processes.get(partition.leader_id)
         if (
             leader is None
             or not partition.topic.is_internal
-            or not self.metadata.is_led_here(partition)
+            or not self.metadata.is_leader_object(partition)
         ):
             return
         if partition.topic.name == TRANSACTION_STATE_TOPIC:
@@ -255,9 +272,9 @@ class ClusterState:
         elif partition.topic.name == GROUP_METADATA_TOPIC:
             leader.groups.on_leadership_change(partition)
 
-    def spare_connected_members(self, by_ms: int) -> None:
-        """Before the clock is moved on: clients that are there would have sent heartbeats."""
-        self.member_connections.forget_the_gone()
+    def extend_connected_sessions(self, by_ms: int) -> None:
+        """Extend the sessions of connected members, which cannot send heartbeats in an advance."""
+        self.member_connections.remove_closed()
         for broker in self.brokers.values():
             if broker.has_groups:
-                broker.groups.spare_connected(self.member_connections, by_ms)
+                broker.groups.extend_connected_sessions(self.member_connections, by_ms)

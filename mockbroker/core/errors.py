@@ -1,4 +1,4 @@
-"""Refusals as exceptions: one for requests, one for configuration given at start."""
+"""Exceptions for requests, configs and actions that are refused."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from mockbroker_protocol import ErrorCode
 class ApiError(Exception):
     """A request, or one topic or resource of it, is refused with a Kafka error code.
 
-    The counterpart of Kafka's ApiException: raised where the condition is found, turned into an
-    error code and message by the handler that knows the shape of its response.
+    The handler puts the code and the message into its response (ApiException).
     """
 
     def __init__(self, error: ErrorCode, message: str | None = None) -> None:
@@ -19,7 +18,7 @@ class ApiError(Exception):
 
 
 class ConfigError(ValueError):
-    """A configuration key is unknown or its value is not valid. `str()` is one line for people."""
+    """A config key is unknown or its value is invalid. `str()` is one line."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(f"{key}: {reason}")
@@ -28,7 +27,7 @@ class ConfigError(ValueError):
 
 
 class ConfigValueError(ConfigError):
-    """A value that a config does not accept. `message` is that of Kafka's ConfigException."""
+    """An invalid value of a config. `message` is that of Kafka's ConfigException."""
 
     def __init__(self, key: str, message: str) -> None:
         ValueError.__init__(self, message)
@@ -39,12 +38,12 @@ class ConfigValueError(ConfigError):
 class ActionError(ValueError):
     """An action on the cluster (stop a broker, move a leader, …) cannot be carried out.
 
-    `str()` is one line for people: what was asked for, and what stands in the way.
+    `str()` is one line: the action and the obstacle.
     """
 
 
 def first_error(group: BaseException) -> BaseException:
-    """The first error in a group, however deep; an error that is no group is it itself."""
+    """The first error in nested groups; an error that is not a group is returned."""
     while isinstance(group, BaseExceptionGroup):
         group = group.exceptions[0]
     return group

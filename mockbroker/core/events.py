@@ -1,10 +1,8 @@
-"""What happens to a cluster, as events: frozen structs, emitted in the order of what happened.
+"""The events of a cluster: frozen structs, emitted in order.
 
-`Runtime.on_event` is a list of callables; each gets every event. Nothing is recorded here: a
-journal, a test or a rule keeps what it wants. Times are the cluster's, in ms since the epoch.
-
-An event is declared here alone: the journal shows every field of it, and the pipeline writes it
-into the table `cluster` unless it has a table of its own.
+`Runtime.on_event` is a list of callables; each gets all events. Times are the cluster's, in ms
+since the epoch. This module has the only declaration of an event: the journal shows all its fields,
+and the pipeline writes it to the table `cluster` unless it has its own table.
 """
 
 from __future__ import annotations
@@ -16,29 +14,30 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import msgspec
 
-# The kinds of events: the name that journal filters use, and what an event of the kind is.
+# The kinds of events: the name in journal filters, and its description.
 KINDS: Mapping[str, str] = {
-    "follower": "a follower asked its leader for records (only where followers lag)",
-    "watermark": "a high watermark moved, or a log was cut",
-    "remove": "records left the log of a partition",
-    "marker": "a marker that ends a transaction was written into a partition",
+    "follower": "a follower sent a Fetch to its leader (only followers that lag)",
+    "watermark": "a high watermark moved, or a log was truncated",
+    "remove": "records were removed from the log of a partition",
+    "marker": "a transaction marker was written to a partition",
     "topics": "topics were created or deleted",
-    "commit": "a coordinator took an offset that a group committed",
-    "offset_removed": "a group's committed offset is gone: it expired or was deleted",
+    "commit": "a coordinator wrote a committed offset of a group",
+    "offset_removed": "a group's committed offset expired or was deleted",
     "group": "a group went from one state to another",
     "transaction": "a transactional id went from one state to another",
     "election": "a leader, an ISR, the replicas or the controller changed",
     "partition": "partitions of a topic went from one state to another",
     "replica": "replicas that a broker has of a topic went from one state to another",
-    "broker": "a step in a broker's life, its disks or its network",
+    "broker": "a broker's process, registration, log directories or links changed",
+    "unanswered": "a request gets no response, as from Kafka; its client waits for its timeout",
 }
 
 
 class Event(msgspec.Struct, frozen=True, tag=True):
-    """Anything that happened to the cluster, at `at_ms`.
+    """An event of the cluster, at `at_ms`.
 
-    A subclass sets `kind`, one of `KINDS`, or its declaration raises TypeError. Its name tells it
-    from the others in a file.
+    A subclass sets `kind`, one of `KINDS`; otherwise its declaration raises TypeError. In a file
+    the name of the class is the tag of the event.
     """
 
     kind: ClassVar[str]
@@ -50,8 +49,8 @@ class Event(msgspec.Struct, frozen=True, tag=True):
 
 
 class BrokerChanged(Event, frozen=True, gc=False):
-    """A step in a broker's life: "running", "paused", "stopped", "shutting down", "unreachable",
-    "fenced", "unfenced" or "unregistered".
+    """A broker is now "running", "paused", "stopped", "shutting down", "unreachable", "fenced",
+    "unfenced" or "unregistered".
     """
 
     kind: ClassVar[str] = "broker"
@@ -60,8 +59,23 @@ class BrokerChanged(Event, frozen=True, gc=False):
     broker_epoch: int
 
 
+class RequestUnanswered(Event, frozen=True):
+    """A request gets no response, because Kafka's broker would fail without one; `reason` is why.
+    Its connection stays open and serves no further requests.
+    """
+
+    kind: ClassVar[str] = "unanswered"
+    node_id: int
+    connection: int
+    client_id: str
+    api: str
+    version: int
+    correlation_id: int
+    reason: str
+
+
 class ControllerChanged(Event, frozen=True, gc=False):
-    """Another broker is the active controller; -1 when none is."""
+    """Another broker is the active controller; -1 for none."""
 
     kind: ClassVar[str] = "election"
     node_id: int
@@ -69,7 +83,7 @@ class ControllerChanged(Event, frozen=True, gc=False):
 
 
 class LeaderChanged(Event, frozen=True):
-    """A partition got a leader, lost it (-1), or kept it under a new epoch."""
+    """A partition got a leader, lost it (-1), or kept it with a new epoch."""
 
     kind: ClassVar[str] = "election"
     topic: str
@@ -83,7 +97,7 @@ class LeaderChanged(Event, frozen=True):
 
 
 class IsrChanged(Event, frozen=True):
-    """The ISR shrank or grew; the high watermark is that of just before."""
+    """The ISR shrank or expanded; the high watermark is the one before."""
 
     kind: ClassVar[str] = "election"
     topic: str
@@ -96,7 +110,7 @@ class IsrChanged(Event, frozen=True):
 
 
 class ReplicasChanged(Event, frozen=True):
-    """A reassignment began, went on or ended; `former` are the replicas of before."""
+    """A reassignment began, progressed or ended; `former` are the replicas before."""
 
     kind: ClassVar[str] = "election"
     topic: str
@@ -118,7 +132,7 @@ class PartitionsMoved(Event, frozen=True):
 
 
 class ReplicasMoved(Event, frozen=True):
-    """The replicas that one broker has of a topic's partitions went from one state to another."""
+    """The replicas of a topic on one broker went from one state to another."""
 
     kind: ClassVar[str] = "replica"
     topic: str
@@ -129,8 +143,8 @@ class ReplicasMoved(Event, frozen=True):
 
 
 class FollowerFetched(Event, frozen=True, gc=False):
-    """A follower that has a log of its own (see `replication`) asked its leader for what comes at
-    `offset`, as the configs `replica.fetch.*` say.
+    """A follower with its own log (see `replication`) sent a Fetch from `offset` to its leader,
+    with the configs `replica.fetch.*`.
     """
 
     kind: ClassVar[str] = "follower"
@@ -148,8 +162,8 @@ class FollowerFetched(Event, frozen=True, gc=False):
 
 
 class WatermarkMoved(Event, frozen=True, gc=False):
-    """One replica's high watermark moved. Only of replicas that share no log, and of one that an
-    action or a rule, the `cause`, has set.
+    """One replica's high watermark moved. Emitted only for replicas that share no log, and if an
+    action or a rule, the `cause`, has set it.
     """
 
     kind: ClassVar[str] = "watermark"
@@ -163,7 +177,9 @@ class WatermarkMoved(Event, frozen=True, gc=False):
 
 
 class LogTruncated(Event, frozen=True, gc=False):
-    """A replica cut its log back to `offset`, which it had beyond."""
+    """A replica truncated its log to `offset`. `cause` is the rule or action that caused it
+    directly, if any.
+    """
 
     kind: ClassVar[str] = "watermark"
     topic: str
@@ -171,15 +187,16 @@ class LogTruncated(Event, frozen=True, gc=False):
     node_id: int
     former_end_offset: int
     offset: int
+    cause: str = ""
 
 
 class RecordsRemoved(Event, frozen=True, gc=False):
-    """Records left the log of a partition's leader, from `first_offset` to `last_offset`.
+    """Records were removed from the leader's log, from `first_offset` to `last_offset`.
 
     `reason` is one of retention, compaction, delete_records, topic_deleted, truncation,
-    unclean_election, log_dir_failed; `cause` the rule or action that led to it at once, if any did.
-    Where not all in between went, `ranges` holds what did: pairs of first and last offsets, as
-    64-bit integers of this machine.
+    unclean_election, log_dir_failed. `cause` is the rule or action that caused it directly, if any.
+    If not all records in between were removed, `ranges` has the removed ones: pairs of first and
+    last offsets, as native 64-bit integers.
     """
 
     kind: ClassVar[str] = "remove"
@@ -194,7 +211,7 @@ class RecordsRemoved(Event, frozen=True, gc=False):
 
 
 class MarkerWritten(Event, frozen=True, gc=False):
-    """A marker that ends a transaction in one partition was appended to its leader's log."""
+    """A transaction marker was appended to the leader's log of a partition."""
 
     kind: ClassVar[str] = "marker"
     topic: str
@@ -208,8 +225,8 @@ class MarkerWritten(Event, frozen=True, gc=False):
 
 
 class ChangedTopic(msgspec.Struct, frozen=True):
-    """A topic that came or went: its name, its id as Kafka writes ids, and the replicas of each
-    partition, in the order of the partitions.
+    """A created or deleted topic: its name, its id in Kafka's text form, and the replicas of each
+    partition.
     """
 
     topic: str
@@ -218,10 +235,10 @@ class ChangedTopic(msgspec.Struct, frozen=True):
 
 
 class TopicsChanged(Event, frozen=True):
-    """Topics were created or deleted; what one request or action did is one event.
+    """Topics were created or deleted by one request or action.
 
-    A topic that was deleted and created again is in both, under two ids. The event comes before
-    all others that concern the topics it creates.
+    A topic that was deleted and created again is in both, with two ids. The event precedes all
+    other events of the created topics.
     """
 
     kind: ClassVar[str] = "topics"
@@ -230,7 +247,7 @@ class TopicsChanged(Event, frozen=True):
 
 
 class PreferredElectionFailed(Event, frozen=True, gc=False):
-    """The preferred leader was wanted and could not be had; `leader_id` is who leads instead."""
+    """The preferred leader was not elected; `leader_id` is the current leader."""
 
     kind: ClassVar[str] = "election"
     topic: str
@@ -240,7 +257,7 @@ class PreferredElectionFailed(Event, frozen=True, gc=False):
 
 
 class LogDirFailed(Event, frozen=True, gc=False):
-    """A broker lost one of its log directories."""
+    """A log directory of a broker failed."""
 
     kind: ClassVar[str] = "broker"
     node_id: int
@@ -258,7 +275,7 @@ class NetworkChanged(Event, frozen=True):
 
 
 class TransactionMoved(Event, frozen=True, gc=False):
-    """A transactional id went from one state to another, by the names of DescribeTransactions."""
+    """A transactional id went from one state to another; names as in DescribeTransactions."""
 
     kind: ClassVar[str] = "transaction"
     transactional_id: str
@@ -269,13 +286,15 @@ class TransactionMoved(Event, frozen=True, gc=False):
 
 
 class GroupMoved(Event, frozen=True, gc=False):
-    """A group went from one state to another, by the names of DescribeGroups.
+    """A group went from one state to another at the coordinator `node_id`; names as in
+    DescribeGroups.
 
-    `protocol` is "classic" or "consumer" (KIP-848). `generation` is that of a classic group, or the
-    epoch of one of the new protocol. A `reason` is known of classic groups only.
+    `protocol` is "classic" or "consumer" (KIP-848). `generation` is the generation of a classic
+    group or the epoch of a consumer group. Only classic groups have a `reason`.
     """
 
     kind: ClassVar[str] = "group"
+    node_id: int
     group: str
     former: str
     state: str
@@ -288,8 +307,8 @@ class GroupMoved(Event, frozen=True, gc=False):
 class OffsetCommitted(Event, frozen=True, gc=False):
     """A group coordinator wrote a committed offset, for request `request_seq` of the journal.
 
-    One that is `transactional` is in force once its transaction is committed; others are at once,
-    whether or not they are replicated yet.
+    A `transactional` offset takes effect when its transaction is committed, others take effect
+    before they are replicated.
     """
 
     kind: ClassVar[str] = "commit"

@@ -1,8 +1,7 @@
-"""Every id and every random choice of a cluster, from one seed.
+"""The ids and random choices of a cluster, from one seed.
 
-The core owns its generator, so that the same seed and the same requests give the same topic ids,
-member ids and placements, on every Python version and whatever else draws random numbers in the
-process.
+The core has its own generator: the same seed and the same requests give the same topic ids, member
+ids and placements, on each Python version, although other code draws random numbers too.
 """
 
 from __future__ import annotations
@@ -13,32 +12,32 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _MASK_64 = (1 << 64) - 1
-_STEP = 0x9E3779B97F4A7C15  # what the state grows by with each draw
+_STEP = 0x9E3779B97F4A7C15  # the increment of the state for each draw
 ZERO_UUID = bytes(16)
 METADATA_TOPIC_ID = bytes(15) + b"\x01"  # Uuid.METADATA_TOPIC_ID
 PRODUCER_ID_BLOCK = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
 
 
 def uuid_text(uuid: bytes) -> str:
-    """The text of a 16-byte id as Kafka prints it: 22 characters of url-safe base64."""
+    """The text of a 16-byte id: 22 characters of url-safe base64 (Uuid.toString)."""
     return urlsafe_b64encode(uuid)[:22].decode("ascii")
 
 
 def uuid_from_text(text: str) -> bytes:
-    """The 16 bytes of an id in Kafka's text form; ValueError when it is none."""
+    """The 16 bytes of an id in Kafka's text form. Raises ValueError."""
     raw = urlsafe_b64decode(text + "==")
     if len(text) != 22 or len(raw) != 16:
-        raise ValueError(f"not a Kafka id: {text!r}")
+        raise ValueError(f"not a Kafka Uuid: {text!r}")
     return raw
 
 
 def state_after(state: int, draws: int) -> int:
-    """Where a source that stands at `state` stands after so many draws."""
+    """The state of a source after so many draws from `state`."""
     return (state + draws * _STEP) & _MASK_64
 
 
 class IdSource:
-    """A SplitMix64 generator and the counters that must never hand out a value twice."""
+    """A SplitMix64 generator, and the counter of producer ids, which are never reused."""
 
     __slots__ = ("_next_producer_block", "_producer_blocks", "_state")
 
@@ -49,14 +48,14 @@ class IdSource:
 
     @property
     def position(self) -> tuple[int, int]:
-        """Where the source stands: its state, and the first producer id that no broker has yet."""
+        """The state, and the first producer id that is in no broker's block."""
         return self._state, self._next_producer_block
 
     def go_beyond(self, state: int, producer_block: int) -> None:
-        """Hand out nothing that a source which stands there has handed out.
+        """Advance, so that no value is drawn again that a source at this position has drawn.
 
-        All states lie on one cycle; of two positions the one that is less than half of it ahead is
-        the later one. Brokers take new blocks of producer ids.
+        All states are on one cycle. Of two positions the later one is less than half a cycle ahead.
+        Brokers get new blocks of producer ids.
         """
         draws = (state - self._state) * pow(_STEP, -1, 1 << 64) & _MASK_64
         if draws < 1 << 63:
@@ -85,8 +84,8 @@ class IdSource:
     def uuid(self) -> bytes:
         """16 bytes of a random (version 4) id, none of Kafka's reserved ones.
 
-        Kafka's Uuid.randomUuid draws again when the text form starts with a dash, because command
-        lines would take it for a flag.
+        As in Uuid.randomUuid, the text form does not start with a dash, because a command line
+        would read it as a flag.
         """
         while True:
             high = self.bits64() & ~0xF000 | 0x4000
@@ -96,12 +95,12 @@ class IdSource:
                 return uuid
 
     def member_suffix(self) -> str:
-        """A random id in the dashed text form of java.util.UUID, as member ids end with."""
+        """A random id in the text form of java.util.UUID, the suffix of member ids."""
         text = self.uuid().hex()
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def producer_id(self, node_id: int = 0) -> int:
-        """A producer id never given before, from the block of 1000 that broker `node_id` holds."""
+        """An unused producer id, from the block of 1000 of broker `node_id`."""
         following, end = self._producer_blocks.get(node_id, (0, 0))
         if following == end:
             following = self._next_producer_block
@@ -110,7 +109,7 @@ class IdSource:
         return following
 
     def drop_producer_ids(self, node_id: int) -> None:
-        """Give up what is left of a broker's block; a restarted broker asks for a new one."""
+        """Drop the rest of a broker's block; a restarted broker gets a new one."""
         self._producer_blocks.pop(node_id, None)
 
     def session_id(self) -> int:

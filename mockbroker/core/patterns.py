@@ -1,8 +1,8 @@
-r"""Regular expressions that clients and rules send, matched by RE2 in time linear in the text.
+r"""Regular expressions of clients and rules, matched by RE2 in linear time.
 
-Kafka's brokers use RE2/J for a subscription (KIP-848) and for ListTransactions (KIP-1152). Python's
-`re` backtracks: `(a+)+z` and 27 letters keep it busy for seconds, in which no request is served.
-RE2 has no lookaround, no backreferences and no possessive quantifiers.
+Kafka uses RE2/J for subscriptions (KIP-848) and for ListTransactions (KIP-1152). Python's `re`
+backtracks: `(a+)+z` with 27 letters takes seconds, in which no request is served. RE2 has no
+lookaround, no backreferences and no possessive quantifiers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Protocol
 
-# What RE2/J calls the errors that RE2 names otherwise; the rest has the same words.
+# RE2/J's descriptions of errors that differ from RE2's.
 _DESCRIPTIONS = {
     "bad repetition operator": "invalid nested repetition operator",
     "invalid named capture group": "invalid named capture",
@@ -27,11 +27,11 @@ _QUOTED_OR_ESCAPED = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.", re.DOTALL)
 
 
 class InvalidPatternError(ValueError):
-    """RE2/J refuses the pattern; the message is its description of the error."""
+    """RE2/J does not accept the pattern; the message is RE2/J's description."""
 
 
 class Pattern(Protocol):
-    """A compiled pattern; its methods return None where it does not match."""
+    """A compiled pattern; its methods return None if it does not match."""
 
     def fullmatch(self, text: str, /) -> object | None: ...
 
@@ -40,10 +40,10 @@ class Pattern(Protocol):
 
 @lru_cache(maxsize=256)
 def compile_pattern(text: str) -> Pattern:
-    """Raises InvalidPatternError for what is no expression of RE2/J."""
-    import re2  # a process without patterns starts faster
+    """Compile a pattern. Raises InvalidPatternError if RE2/J does not accept it."""
+    import re2  # imported here for a fast start
 
-    # RE2 takes `\C`, one byte of a character; RE2/J does not.
+    # RE2 accepts `\C`, one byte of a character; RE2/J does not.
     if r"\C" in _QUOTED_OR_ESCAPED.findall(text):
         raise InvalidPatternError("invalid escape sequence")
     options = re2.Options()
@@ -54,7 +54,7 @@ def compile_pattern(text: str) -> Pattern:
         raise InvalidPatternError("invalid UTF-8") from None
     except re2.error as error:
         name, _, part = error.args[0].decode().partition(": ")
-        if part.startswith("(?<"):  # a lookbehind is to RE2/J a group with a bad name
+        if part.startswith("(?<"):  # RE2/J reads a lookbehind as a group with an invalid name
             name = "invalid named capture group"
         raise InvalidPatternError(_DESCRIPTIONS.get(name, name)) from None
     return pattern

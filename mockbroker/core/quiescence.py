@@ -1,8 +1,8 @@
-"""Coming to rest: every replica in sync, every preferred leader leading, every group stable.
+"""The quiescence of a cluster: all replicas in sync, all preferred leaders elected, all groups
+stable.
 
-What a script does next should not depend on how far the last step has got. Preferred leaders are
-elected as soon as they may lead, because the controller itself looks for them every five minutes
-only.
+A watch elects preferred leaders as soon as possible, because the controller checks for them only
+every five minutes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ AT_REST = ("Stable", "Empty", "Dead")
 
 
 def unsettled(cluster: Cluster) -> list[str]:
-    """What is not at rest yet, in a sentence each; nothing when the cluster is settled."""
+    """The obstacles to quiescence, one sentence each; empty if the cluster is at rest."""
     found = [
         sentence
         for topic in cluster.topics.values()
@@ -47,8 +47,8 @@ def _of(partition: Partition) -> list[str]:
     if absent:
         found.append(f"{name}: {_brokers(absent)} not in sync")
     if partition.leader_id != preferred:
-        leader = f"broker {partition.leader_id}" if partition.leader_id >= 0 else "nobody"
-        found.append(f"{name}: {leader} leads it, and not broker {preferred}")
+        leader = f"broker {partition.leader_id}" if partition.leader_id >= 0 else "no broker"
+        found.append(f"{name}: {leader} leads it, not broker {preferred}")
     return found
 
 
@@ -59,32 +59,32 @@ def _brokers(node_ids: list[int]) -> str:
 
 
 class QuiescenceWatch:
-    """Watches a cluster until it is settled, and calls `done` then, perhaps at once.
+    """Calls `done` once a cluster is at rest, perhaps now. Call `stop` to end the watch.
 
-    Lives in the cluster's thread. Call `stop` when nobody waits any more.
+    It must be used in the cluster's thread.
     """
 
     def __init__(self, cluster: Cluster, done: Callable[[], None]) -> None:
         self._cluster = cluster
         self._done = done
-        self._is_over = self._is_looking = False
-        cluster.runtime.on_event.append(self._follow)
-        self._look()
+        self._is_over = self._is_scheduled = False
+        cluster.runtime.on_event.append(self._schedule_check)
+        self._check()
 
     def stop(self) -> None:
-        """Watch no longer."""
+        """End the watch."""
         if not self._is_over:
             self._is_over = True
-            self._cluster.runtime.on_event.remove(self._follow)
+            self._cluster.runtime.on_event.remove(self._schedule_check)
 
-    def _follow(self, event: Event) -> None:  # noqa: ARG002
-        """Something changed: look when it is over, since more may follow from it."""
-        if not self._is_looking:
-            self._is_looking = True
-            self._cluster.runtime.timers.call_at(self._cluster.runtime.now_ms(), self._look)
+    def _schedule_check(self, event: Event) -> None:  # noqa: ARG002
+        """Check in the next turn, because other events may follow."""
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._cluster.runtime.timers.call_at(self._cluster.runtime.now_ms(), self._check)
 
-    def _look(self) -> None:
-        self._is_looking = False
+    def _check(self) -> None:
+        self._is_scheduled = False
         if self._is_over:
             return
         self._elect()
@@ -96,7 +96,7 @@ class QuiescenceWatch:
         for topic in list(self._cluster.topics.values()):
             for partition in topic.partitions:
                 if partition.leader_id != partition.replicas[0]:
-                    with suppress(ApiError):  # it is not in sync, or not alive
+                    with suppress(ApiError):  # the preferred leader is not in sync or not alive
                         elect_preferred_leader(
                             self._cluster.replication_control, topic.name, partition.index
                         )

@@ -1,7 +1,4 @@
-"""What one process lends its cluster: time, timers, ids, and everybody who watches its events.
-
-A state machine that needs no more than these takes the runtime and not the cluster.
-"""
+"""The runtime of a cluster: time, timers, ids, and the observers of its events."""
 
 from __future__ import annotations
 
@@ -17,22 +14,22 @@ if TYPE_CHECKING:
 
 
 class ClockControl(Protocol):
-    """Moves the clock of a process. Its methods raise ActionError where it cannot be moved."""
+    """Controls the clock of a process. Its methods raise ActionError if that is not possible."""
 
     def set_rate(self, rate: float) -> None:
-        """Run at `rate` seconds a second, 0 to stand still."""
+        """Run at `rate` seconds a second; 0 freezes the clock."""
         ...
 
     def advance(self, milliseconds: int) -> None:
-        """Move on, from deadline to deadline, as soon as the caller is done."""
+        """Advance the clock, from deadline to deadline, once the caller has returned."""
         ...
 
 
 class Runtime:
     """The clock, timers, ids, events and journal of one process.
 
-    `now_ms` gives the time in ms since the epoch. Equal seeds give equal ids; without a seed the
-    time of the start serves, so that a new cluster is not taken for an old one.
+    `now_ms` returns the time in ms since the epoch. Equal seeds give equal ids. Without a seed the
+    start time is the seed, so that a new cluster has other ids than an old one.
     """
 
     __slots__ = (
@@ -50,18 +47,18 @@ class Runtime:
         self.now_ms = now_ms
         self.timers = TimerHeap()
         self.ids = IdSource(now_ms() if seed is None else seed)
-        # Called with every event, in this order (see `events`).
+        # Called with each event, in this order (see `events`).
         self.on_event: list[Callable[[Event], None]] = []
-        # Called once all of these have the event; they may emit what follows from it.
+        # Called after all of `on_event`; they may emit further events.
         self.after_event: list[Callable[[Event], None]] = []
-        # The rule or action that is being carried out; empty where clients or time are the cause.
+        # The rule or action that is carried out; empty if the cause is a client or a timer.
         self.cause = ""
-        # Moves the clock that `now_ms` reads; the server that runs the cluster sets it.
+        # Controls the clock of `now_ms`; set by the server that runs the cluster.
         self.clock_control: ClockControl | None = None
         self.journal: Journal | None = None
 
     def emit(self, event: Event) -> None:
-        """Hand an event to every observer."""
+        """Pass an event to all observers."""
         for observer in self.on_event:
             observer(event)
         for follow in self.after_event:

@@ -1,4 +1,4 @@
-"""What every part of a broker may use. All of it comes from the layers below brokers."""
+"""The services that all parts of a broker use."""
 
 from __future__ import annotations
 

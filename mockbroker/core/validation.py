@@ -1,8 +1,8 @@
-"""From plain data (JSON, YAML, Python) to structs, with errors that name the field.
+"""The conversion of plain data (JSON, YAML, Python) to structs, with errors that name the field.
 
-msgspec's errors have less: here the error for an unknown field has its path and the nearest
-existing name. Durations are integers in ms or texts such as `5s`. A struct may name one of its
-fields in `SHORT`: that field's value may then replace the struct, as in `delay: 5s`.
+Unlike msgspec's, the error for an unknown field has its path and the nearest existing name.
+Durations are integers in ms or texts such as `5s`. A struct may name one of its fields in `SHORT`;
+a value of that field may replace the struct, as in `delay: 5s`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args
 
 import msgspec
 
+from mockbroker.core.shortening import shortened
 from mockbroker.core.timing.durations import parse_duration
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -25,11 +26,12 @@ DEPTH_MAX = 16
 ITEMS_MAX = 10_000
 TEXT_CHARS_MAX = 64 * 1024
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+VALUE_CHARS_MAX = 60  # of an invalid value that a message shows
 DURATION_MS_MAX = 100 * 365 * 24 * 3_600_000  # a hundred years
 
 
 class ValidationError(Exception):
-    """Data that does not fit. `path` names the field, as in `rules[2].match.topik`."""
+    """Invalid data. `path` is the field, such as `rules[2].match.topik`."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}" if path else reason)
@@ -38,7 +40,7 @@ class ValidationError(Exception):
 
 
 class UnknownFieldError(ValidationError):
-    """A field `name` that is none of the `known` ones."""
+    """A field `name` that is not one of `known`."""
 
     def __init__(self, path: str, name: str, known: Iterable[str]) -> None:
         super().__init__(path, f"unknown field{nearest(name, known)}")
@@ -67,7 +69,7 @@ class Duration:
 
 
 class Later(NamedTuple):
-    """Marks an object that another parser reads."""
+    """Marks an object that another parser converts."""
 
     what: Literal["rule", "effects", "actions"]
 
@@ -86,12 +88,12 @@ def convert(data: object, type_: type[S], path: str) -> S:
 
 
 def nearest(name: str, known: Iterable[str], *, listed: bool = True) -> str:
-    """`; did you mean "…"?`; where no name is near, all of them if `listed`. Case is ignored."""
+    """`; did you mean '…'?`; without a near name, all names if `listed`. Case is ignored."""
     choices = {each.lower(): each for each in sorted(known)}
     near = get_close_matches(name.lower(), choices, 1, 0.6)
     if near:
-        return f'; did you mean "{choices[near[0]]}"?'
-    return f"; known are: {', '.join(choices.values())}" if listed else ""
+        return f"; did you mean {choices[near[0]]!r}?"
+    return f"; known are: {', '.join(choices.values())}" if listed and choices else ""
 
 
 def duration_ms(value: object, path: str) -> int:
@@ -100,7 +102,7 @@ def duration_ms(value: object, path: str) -> int:
     if isinstance(found, float) and found.is_integer():
         found = int(found)
     if not isinstance(found, int) or isinstance(found, bool):
-        raise ValidationError(path, f'{_shown(value)} is no duration; write 250 (ms) or "5s"')
+        raise ValidationError(path, f'{_shown(value)} is not a duration; write 250 (ms) or "5s"')
     if found < 0:
         raise ValidationError(path, f"a duration cannot be negative: {_shown(value)}")
     if found > DURATION_MS_MAX:
@@ -130,7 +132,7 @@ def to_data(value: object) -> object:
 def _convert(data: object, type_: Any, path: str, depth: int) -> object:
     if depth == 0:
         raise ValidationError(path, "nested too deeply")
-    if type(type_) is type:  # by far the most
+    if type(type_) is type:  # the most frequent case
         return _scalar(data, type_, path)
     if isinstance(type_, type) and issubclass(type_, msgspec.Struct):
         return _struct(data, type_, path, depth)
@@ -171,7 +173,7 @@ def _scalar(data: object, type_: Any, path: str) -> object:
 
 
 def _is_whole(data: object) -> bool:
-    """Whether it is a number such as 3.0, which equals 3 in JSON."""
+    """Whether the data is a float such as 3.0, which equals 3 in JSON."""
     return isinstance(data, float) and data.is_integer()
 
 
@@ -206,7 +208,7 @@ def _union(data: object, choices: tuple[Any, ...], path: str, depth: int) -> obj
         return None
     wanted = [choice for choice in choices if choice is not types.NoneType]
     for choice in wanted:
-        if _fits(data, choice):
+        if _has_shape(data, choice):
             return _convert(data, choice, path, depth)
     if len(wanted) == 1:
         return _convert(data, wanted[0], path, depth)
@@ -214,14 +216,14 @@ def _union(data: object, choices: tuple[Any, ...], path: str, depth: int) -> obj
     raise ValidationError(path, f"expected {kinds}, not {_shown(data)}")
 
 
-def _fits(data: object, type_: Any) -> bool:
-    """Whether the shape of the data is that of the type; its content is checked later."""
+def _has_shape(data: object, type_: Any) -> bool:
+    """Whether the data has the shape of the type; the content is checked later."""
     origin = get_origin(type_)
     if origin is Annotated:
         args = get_args(type_)
         if any(isinstance(mark, Duration) for mark in args[1:]):
             return isinstance(data, int | str) or _is_whole(data)
-        return _fits(data, args[0])
+        return _has_shape(data, args[0])
     if origin is Literal:
         return type(data) in {type(choice) for choice in get_args(type_)}
     if origin is list:
@@ -325,5 +327,4 @@ def _default(field: msgspec.structs.FieldInfo) -> object:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:59] + "…"
+    return shortened(repr(value), VALUE_CHARS_MAX)

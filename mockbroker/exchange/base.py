@@ -43,8 +43,8 @@ class Exchange(Surroundings, Protocol):
         ...
 
     def mark(self, marks: Marks) -> None:
-        """Set the rules that fire, for journal and trace. The fate in `marks` may change until the
-        answer is framed.
+        """Set the rules that fire, for journal and trace. The outcome in `marks` may change until
+        the answer is framed.
         """
         ...
 
@@ -83,8 +83,10 @@ class Exchange(Surroundings, Protocol):
         """Serve and answer the connection's next request, if it comes within so many ms."""
         ...
 
-    def unanswered(self, fate: str) -> None:
-        """Journal that no answer is sent; `fate` is `dropped`, or `closed` with the connection."""
+    def unanswered(self, outcome: str) -> None:
+        """Journal that no answer is sent; `outcome` is `dropped`, or `closed` with the
+        connection.
+        """
         ...
 
     def mute(self, wait_ms: int) -> None:

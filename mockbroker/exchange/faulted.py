@@ -21,7 +21,7 @@ from mockbroker.core.faults.effects.answers import rewritten
 from mockbroker.core.faults.holds import ANSWER, DROP, GO_ON, RESET, Held
 from mockbroker.core.faults.partial import Selection
 from mockbroker.core.faults.rows import request_rows
-from mockbroker.exchange.frames import FRAME_EFFECTS, deliver, fate_of
+from mockbroker.exchange.frames import FRAME_EFFECTS, deliver, outcome_of
 from mockbroker.handlers.base import Marks, Outcome
 from mockbroker.handlers.faulty_answers import (
     applied_error,
@@ -215,7 +215,7 @@ class FaultedExchange:
             await exchange.answer(self._request, self._response)
             self._mute()
             return
-        self._marks.fate = "answer dropped" if dropped is not None else fate_of(effects)
+        self._marks.outcome = "answer dropped" if dropped is not None else outcome_of(effects)
         parts = exchange.frame(self._request, self._response)
         if parts is None:
             self._end(delivery.Ending(reset=False))
@@ -289,7 +289,7 @@ class FaultedExchange:
         try:
             await self._until(held.when_decided, effect.at_most, held.release)
         finally:
-            self._engine.let_go(held)
+            self._engine.forget_held(held)
         self._act_on(held)
 
     def _act_on(self, held: Held) -> None:

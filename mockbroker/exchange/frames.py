@@ -22,8 +22,8 @@ FRAME_EFFECTS = (
 )
 
 
-def fate_of(effects: Sequence[tuple[ActiveRule, object]]) -> str:
-    """The journal's fate of an answer that is not sent whole; "" if it is."""
+def outcome_of(effects: Sequence[tuple[ActiveRule, object]]) -> str:
+    """The journal's outcome of an answer that is not sent whole; "" if it is."""
     kinds = {type(effect) for _, effect in effects}
     if delivery.CorruptReply in kinds:
         return "answer damaged"

@@ -1,4 +1,4 @@
-"""What the three ACL APIs share: their codes as operations, patterns and permissions."""
+"""Shared parts of the three ACL APIs: their codes as operations, patterns and permissions."""
 
 from __future__ import annotations
 

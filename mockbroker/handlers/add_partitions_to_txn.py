@@ -21,7 +21,7 @@ from mockbroker.handlers.authorization import (
     on_transactional_id,
     requires,
 )
-from mockbroker.handlers.base import Parked, RequestContext, api, fenced_error
+from mockbroker.handlers.base import Parked, RequestContext, api, fenced_error, unanswered
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -84,7 +84,8 @@ def add_partitions_to_txn(
     elif not auth.cluster(Operation.CLUSTER_ACTION):
         raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     builder = _ResponseBuilder(ctx, transactions)
-    # Kafka answers with the last transaction, so a request without any has no answer.
+    if not transactions:
+        return unanswered(ctx, "the request names no transaction; Kafka answers with the last one")
     for transaction in transactions:
         _add(auth, transaction, builder)
     return builder.parked
@@ -169,7 +170,7 @@ def _each(topics: list[AddPartitionsToTxnTopic]) -> list[TopicPartition]:
 
 
 def _partition_error(auth: AuthHelper, key: TopicPartition) -> ErrorCode:
-    """The error of a partition that cannot be added, NONE if it can.
+    """The error of a partition that cannot be added, or NONE.
 
     Before v4 a producer sends the request. It may not write to internal topics, and adds their
     partitions by AddOffsetsToTxn.

@@ -58,6 +58,6 @@ def alter_client_quotas(
 
 
 def _values(ops: list[OpData]) -> dict[str, float | None] | None:
-    """Quota -> new value, None for removal; None altogether when a quota stands twice."""
+    """Quota -> new value, None for removal; None altogether if a quota is repeated."""
     values = {op.key: None if op.remove else op.value for op in ops}
     return values if len(values) == len(ops) else None

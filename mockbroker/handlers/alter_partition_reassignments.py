@@ -30,9 +30,9 @@ from mockbroker_protocol.messages.alter_partition_reassignments import (
 def alter_partition_reassignments(
     ctx: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
-    """Start or call off the move of each partition, or say why not.
+    """Begin or cancel the reassignment of each partition, or answer its error.
 
-    As in Kafka each is checked by the state before the request, one that is named twice as well.
+    As in Kafka each is checked by the state before the request, also a partition named twice.
     """
     may_change_factor = request.allow_replication_factor_change
     if not request.topics:

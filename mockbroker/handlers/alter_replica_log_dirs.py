@@ -58,10 +58,10 @@ def _error(ctx: RequestContext, path: str, topic: str, index: int) -> ErrorCode:
         return ErrorCode.KAFKA_STORAGE_ERROR
     partition = ctx.image.partition(topic, index)
     if partition is None or partition.replica(ctx.broker.node_id) is None:
-        log_dirs.want(topic, index, path)
+        log_dirs.prefer(topic, index, path)
         unknown = partition is None
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if unknown else ErrorCode.REPLICA_NOT_AVAILABLE
-    if not log_dirs.has(partition):
+    if not log_dirs.is_online(partition):
         return ErrorCode.KAFKA_STORAGE_ERROR
     if log_dirs.begin_move(partition, path):
         ctx.cluster.runtime.timers.call_at(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -52,11 +53,11 @@ def alter_user_scram_credentials(
         *((d.name, d.mechanism, None) for d in request.deletions),
         *((u.name, u.mechanism, u) for u in request.upsertions),
     ]
-    altered = [(name, mechanism) for name, mechanism, _ in changes]
+    altered = Counter((name, mechanism) for name, mechanism, _ in changes)
     results: dict[str, AlterUserScramCredentialsResult] = {}
     for name, mechanism, upsertion in changes:
         try:
-            if altered.count((name, mechanism)) > 1:
+            if altered[name, mechanism] > 1:
                 raise ApiError(
                     ErrorCode.DUPLICATE_RESOURCE,
                     "A user credential cannot be altered twice in the same request",
@@ -79,7 +80,7 @@ def _check(
     upsertion: ScramCredentialUpsertion | None,
     present: Mapping[int, ScramCredential],
 ) -> None:
-    # A cluster without SASL loads nothing of it.
+    # A cluster without SASL imports nothing of it.
     from mockbroker.core.security.sasl.scram_credential import (
         ITERATIONS_MAX,
         ITERATIONS_MIN,

@@ -17,7 +17,7 @@ from mockbroker_protocol.messages.api_versions import (
     SupportedFeatureKey,
 )
 
-# From some level a feature needs a version of an API: name -> (level, API, version).
+# From this level on a feature needs a version of an API: name -> (level, API, version).
 _NEEDS: dict[str, tuple[int, ApiKey, int]] = {
     "group.version": (1, ApiKey.CONSUMER_GROUP_HEARTBEAT, 0),
     "transaction.version": (2, ApiKey.END_TXN, 5),
@@ -55,7 +55,7 @@ def api_versions(
 
 
 def api_versions_response(cluster: Cluster, version: int) -> ApiVersionsResponse:
-    """What the cluster offers, for a request of `version`."""
+    """The APIs and features of the cluster, for a request of `version`."""
     features = {
         name: (supported.min_level, level)
         for name, supported in cluster.features.supported.items()
@@ -95,9 +95,9 @@ def served_level(cluster: Cluster, name: str, level: int) -> int:
 
 
 def unsupported_version_response(cluster: Cluster) -> ApiVersionsResponse:
-    """The answer, in v0's shape, to an ApiVersions request newer than the cluster knows.
+    """The answer, in v0's form, to an ApiVersions request of an unsupported version.
 
-    It names the versions of ApiVersions alone, so that the client can ask again (KIP-511).
+    It has the versions of ApiVersions alone, so that the client can repeat the request (KIP-511).
     """
     served = APIS[int(ApiKey.API_VERSIONS)]
     cap = cluster.profile.max_versions[int(ApiKey.API_VERSIONS)]

@@ -1,12 +1,12 @@
-"""Authorization: the ACLs that each API requires, and the checks of them.
+"""Authorization: the ACLs that each API requires, and their checks.
 
-An *authorization* is a part of an API's contract. Its `rules` say in words which ACLs the API
-requires; they make up a page of the docs. Its `check`, if it has one, runs before the handler. The
-handler then has the authorized part of the request only. Other handlers check by themselves, with
-`AuthHelper`: those that find out which resources a request is about (a fetch session, a regular
-expression, a topic id), and those that leave unauthorized resources out of a list.
+An *authorization* is a part of an API's contract. Its `rules` describe the required ACLs; they make
+up a page of the docs. Its `check`, if it has one, runs before the handler. The handler then gets
+only the authorized part of the request. Other handlers check with `AuthHelper` themselves: if the
+resources are not in the request (a fetch session, a regular expression, a topic id), or if
+unauthorized resources are left out of a list.
 
-Each request is checked anew, so a change of the ACLs holds from the next request on.
+Each request is checked again, so a change of the ACLs takes effect with the next request.
 
 Source: KafkaApis, ControllerApis, AuthHelper.
 """
@@ -41,7 +41,7 @@ DENIED = {
 
 
 class AuthHelper:
-    """What the client of one request is authorized to do; without an authorizer, everything."""
+    """The authorization of one request's client; without an authorizer, everything is allowed."""
 
     __slots__ = ("_authorizer", "_host", "_principal", "ctx")
 
@@ -119,9 +119,9 @@ def on_transactional_id(operation: Operation) -> RequiredAcl:
 
 
 class AuthorizationRule(NamedTuple):
-    """One of `acls` is required, for the docs and for the tests, which compare it with the checks.
+    """One of `acls` is required. The docs show the rules, and tests compare them with the checks.
 
-    `about` says on which resources, `otherwise` what the answer is without it.
+    `about` names the resources, `otherwise` the answer to an unauthorized request.
     """
 
     acls: tuple[RequiredAcl, ...]
@@ -143,12 +143,12 @@ Check = Callable[[AuthHelper, Any, Handle], object]
 
 
 class Authorization(NamedTuple):
-    """What an API requires.
+    """The ACLs that an API requires, and their check.
 
     Attributes:
-        check: runs before the handler; None if the handler checks by itself, or nothing is checked.
-        rules: the ACLs required.
-        reason: without rules, why nothing is checked, in words for the docs.
+    - check: runs before the handler; None if the handler checks itself, or nothing is checked.
+    - rules: the ACLs required.
+    - reason: without rules, why nothing is checked, for the docs.
     """
 
     check: Check | None
@@ -162,17 +162,17 @@ def everyone(reason: str) -> Authorization:
 
 
 def checked(check: Check, *rules: AuthorizationRule) -> Authorization:
-    """A check of the API's own, which the rules describe."""
+    """A check of the API's own; the rules describe it."""
     return Authorization(check, rules)
 
 
 def by_handler(*rules: AuthorizationRule) -> Authorization:
-    """The handler checks the rules by itself."""
+    """The handler checks the rules itself."""
     return Authorization(None, rules)
 
 
 class Requirement(NamedTuple):
-    """What a whole request requires: one of `acls`, on the resource that `field` names.
+    """A requirement of a whole request: one of `acls`, on the resource that `field` names.
 
     `has_message` is for the APIs whose error response has a message in Kafka. `otherwise` follows
     the error in the docs.
@@ -294,7 +294,7 @@ def each_row(
 
 
 def authorized(api: Api, ctx: RequestContext, request: Any) -> object:
-    """What `api` answers while the cluster has an authorizer."""
+    """The authorized answer of `api`, on a cluster with an authorizer."""
     check = api.authorize.check
     if check is None:
         return api.handle(ctx, request)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from mockbroker.core.events import RequestUnanswered
 from mockbroker.handlers.refusals import DERIVED, Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
 
@@ -35,13 +36,14 @@ class Parked(Generic[R]):
     A connection calls `force_complete`, if there is one, when the next request is waiting.
     """
 
-    __slots__ = ("_response", "force_complete", "on_complete")
+    __slots__ = ("_response", "force_complete", "on_complete", "unanswered")
 
     def __init__(self, force_complete: Callable[[], None] | None = None) -> None:
         self._response: R = _MISSING
         self.force_complete = force_complete
         # Set by the connection; called once, at completion.
         self.on_complete: Callable[[], None] | None = None
+        self.unanswered = ""  # why it is never completed, if that is so
 
     @property
     def done(self) -> bool:
@@ -91,8 +93,31 @@ def deferred(
     return parked
 
 
+def unanswered(ctx: RequestContext, reason: str) -> Parked[Any]:
+    """A reply that never comes, because Kafka's broker fails on the request without an answer.
+
+    Journal and trace have the reason; a client only sees that no answer comes.
+    """
+    header = ctx.header
+    ctx.cluster.runtime.emit(
+        RequestUnanswered(
+            ctx.now_ms,
+            ctx.broker.node_id,
+            ctx.connection.id,
+            ctx.client_id,
+            ApiKey(header.api_key).name,
+            header.api_version,
+            header.correlation_id,
+            reason,
+        )
+    )
+    parked: Parked[Any] = Parked()
+    parked.unanswered = reason
+    return parked
+
+
 def fenced_error(error: ErrorCode, version: int, fenced_since: int) -> ErrorCode:
-    """An error as a producer gets it: before some version, PRODUCER_FENCED is
+    """An error in the version of a producer: before `fenced_since`, PRODUCER_FENCED becomes
     INVALID_PRODUCER_EPOCH (KIP-588).
     """
     if error is ErrorCode.PRODUCER_FENCED and version < fenced_since:
@@ -101,7 +126,7 @@ def fenced_error(error: ErrorCode, version: int, fenced_since: int) -> ErrorCode
 
 
 class Outcome(Enum):
-    """A result of a handler that is no response."""
+    """A result of a handler without a response."""
 
     NO_RESPONSE = "no response"  # Produce with acks=0
     CLOSE_CONNECTION = "close"  # acks=0 with an error: the client refreshes its metadata
@@ -152,15 +177,15 @@ class ConnectionInfo:
 
 
 class Marks:
-    """The rules that fired for a request, and `fate`: what became of an answer that was not sent
-    whole, "" otherwise.
+    """The rules that fired for a request, and `outcome`: why the answer was not sent whole, or
+    "".
     """
 
-    __slots__ = ("fate", "rules")
+    __slots__ = ("outcome", "rules")
 
     def __init__(self, rules: tuple[str, ...]) -> None:
         self.rules = rules
-        self.fate = ""
+        self.outcome = ""
 
 
 class RequestContext:
@@ -278,7 +303,7 @@ def _forward(handle: Callable[..., object]) -> Callable[[RequestContext, Any], o
 
 
 def at_controller(ctx: RequestContext, request: Any, handle: Callable[[], object]) -> object:
-    """Call `handle` at the controller: at once if no hop is needed, else in an envelope.
+    """Call `handle` on the controller: directly if no hop is needed, otherwise in an envelope.
 
     After a minute the answer is REQUEST_TIMED_OUT (ForwardingManager).
     """
@@ -287,9 +312,9 @@ def at_controller(ctx: RequestContext, request: Any, handle: Callable[[], object
     network = ctx.cluster.replication.network
     if ctx.broker.has_newest_image and network.is_quiet:
         return handle()
-    from mockbroker.handlers.forwarding import Forwarded, is_near
+    from mockbroker.handlers.forwarding import Forwarded, is_direct
 
-    if ctx.broker.has_newest_image and is_near(ctx):
+    if ctx.broker.has_newest_image and is_direct(ctx):
         return handle()
     return Forwarded(ctx, request, handle).parked
 

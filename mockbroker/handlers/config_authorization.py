@@ -37,7 +37,7 @@ _RESOURCES: dict[int, ResourceType] = {
 
 
 def config_rules(operation: Operation) -> tuple[AuthorizationRule, ...]:
-    """One for each kind of resource that has configs."""
+    """One rule for each kind of resource with configs."""
     return (
         requires(on_topic(operation), about=""),
         requires(on_group(operation), about=""),

@@ -80,7 +80,7 @@ def consumer_group_heartbeat(
     shard = ctx.broker.groups.shard_of(request.group_id)
     if isinstance(shard, ErrorCode):
         return _refusal(shard, shard.message)
-    ctx.cluster.member_connections.heard(request.group_id, request.member_id, ctx.connection)
+    ctx.cluster.member_connections.record(request.group_id, request.member_id, ctx.connection)
     parked: Parked[ConsumerGroupHeartbeatResponse] = Parked()
 
     def done(result: ConsumerResult) -> None:
@@ -110,7 +110,7 @@ def _may_describe(ctx: RequestContext) -> Callable[[str], bool] | None:
 
 
 def _why_invalid(request: ConsumerGroupHeartbeatRequest, version: int) -> str | None:
-    """What is wrong with the request whatever the group, or None."""
+    """The fault of a request, independent of its group; None for a valid one."""
     epoch = request.member_epoch
     must_name_member = version >= MEMBER_ID_MANDATORY_SINCE or epoch > 0 or epoch == LEAVE_EPOCH
     if must_name_member and not request.member_id.strip():

@@ -1,4 +1,4 @@
-"""CreateAcls (30): create ACL bindings; those that exist are left as they are."""
+"""CreateAcls (30): create ACL bindings; existing ones stay as they are."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def create_acls(ctx: RequestContext, request: CreateAclsRequest) -> CreateAclsRe
 
 
 def _is_for_filters(creation: AclCreation) -> bool:
-    """Whether a creation has a code for filters; Kafka fails then for the whole request."""
+    """Whether a creation has a code for filters; in Kafka the whole request then fails."""
     return (
         creation.resource_type == ResourceType.ANY
         or creation.resource_pattern_type in (PatternType.ANY, PatternType.MATCH)

@@ -43,7 +43,7 @@ NO_TIME = -1
 def create_delegation_token(
     ctx: RequestContext, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse:
-    """Whether the client may send the request is checked before whether tokens are enabled."""
+    """The client is checked before the config that enables tokens."""
     requester = owner = ctx.connection.principal
     if ctx.api_version >= OWNER_SINCE and request.owner_principal_name:
         owner = f"{request.owner_principal_type}:{request.owner_principal_name}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
-from mockbroker.core.replication.control import plan_more_partitions
+from mockbroker.core.replication.topic_plans import MAX_RECORDS_PER_USER_OP, plan_more_partitions
 from mockbroker.core.security.acls import Operation
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_topic, requires, split
 from mockbroker.handlers.base import RequestContext, api
-from mockbroker.handlers.create_topics import RECORDS_MAX
 from mockbroker.handlers.throttling import MutationQuota
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.create_partitions import (
@@ -32,20 +33,20 @@ def create_partitions(
 ) -> CreatePartitionsResponse:
     """Add partitions to each topic, or answer its error."""
     auth = AuthHelper(ctx)
-    names = [topic.name for topic in request.topics]
+    names = Counter(topic.name for topic in request.topics)
     results = [
         _result(name, ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
-        for name in dict.fromkeys(names)
-        if names.count(name) > 1
+        for name, count in names.items()
+        if count > 1
     ]
     granted, denied = split(
-        (topic for topic in request.topics if names.count(topic.name) == 1),
+        (topic for topic in request.topics if names[topic.name] == 1),
         lambda topic: auth.topic(Operation.ALTER, topic.name),
     )
     quota = MutationQuota(ctx, STRICT_QUOTA_SINCE)
     for topic in granted:
         try:
-            if request.timeout_ms <= 0:  # the controller comes to it after its deadline
+            if request.timeout_ms <= 0:  # the controller handles it after its deadline
                 raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
             _grow(ctx.cluster, topic, quota, validate_only=request.validate_only)
         except ApiError as error:
@@ -66,7 +67,7 @@ def _grow(
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assignments = None if wanted.assignments is None else [a.broker_ids for a in wanted.assignments]
     more = wanted.count - len(topic.partitions)
-    if more > RECORDS_MAX:
+    if more > MAX_RECORDS_PER_USER_OP:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # a batch too large, without a message
     if more > 0 and (assignments is None or len(assignments) == more):
         quota.draw(more)

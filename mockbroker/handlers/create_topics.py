@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.configs.views import created_topic_entries
 from mockbroker.core.errors import ApiError
-from mockbroker.core.replication.control import plan_topic
+from mockbroker.core.replication.topic_plans import MAX_RECORDS_PER_USER_OP, plan_topic
 from mockbroker.core.security.acls import Operation
 from mockbroker.handlers.authorization import (
     AuthHelper,
@@ -28,9 +29,6 @@ from mockbroker_protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 
-# In one batch of the controller (QuorumController.MAX_RECORDS_PER_USER_OP). Each partition, topic
-# and config is one record.
-RECORDS_MAX = 10_000
 STRICT_QUOTA_SINCE = 6
 
 
@@ -50,8 +48,8 @@ STRICT_QUOTA_SINCE = 6
 def create_topics(ctx: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
     """Create each topic, or answer its error; the response has the configs in force."""
     cluster = ctx.cluster
-    names = [topic.name for topic in request.topics]
-    duplicates = {name for name in names if names.count(name) > 1}
+    names = Counter(topic.name for topic in request.topics)
+    duplicates = {name for name, count in names.items() if count > 1}
     auth = AuthHelper(ctx)
     any_name = auth.cluster(Operation.CREATE)
     wanted, denied = split(
@@ -63,13 +61,13 @@ def create_topics(ctx: RequestContext, request: CreateTopicsRequest) -> CreateTo
     if whole is not None:
         results = [_result(topic.name, whole) for topic in wanted]
     else:
-        with cluster.states.together():
+        with cluster.states.one_event():
             results = [
                 _create(auth, topic, quota, validate_only=request.validate_only) for topic in wanted
             ]
     results += [
         _result(name, ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
-        for name in dict.fromkeys(names)
+        for name in names
         if name in duplicates
     ]
     not_authorized = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
@@ -81,7 +79,7 @@ def _refuse_whole(
     cluster: Cluster, timeout_ms: int, topics: list[CreatableTopic]
 ) -> ApiError | None:
     """The error that all topics share, if any."""
-    if timeout_ms <= 0:  # the controller comes to it after its deadline
+    if timeout_ms <= 0:  # the controller handles it after its deadline
         return ApiError(ErrorCode.REQUEST_TIMED_OUT)
     default = cluster.config_int("num.partitions")
     counts = [
@@ -89,11 +87,14 @@ def _refuse_whole(
         for topic in topics
     ]
     partitions = sum(count for count in counts if count > 0)
-    if partitions > RECORDS_MAX:
+    if partitions > MAX_RECORDS_PER_USER_OP:
         return ApiError(
             ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
         )
-    if topics and partitions + sum(1 + len(topic.configs) for topic in topics) > RECORDS_MAX:
+    if (
+        topics
+        and partitions + sum(1 + len(topic.configs) for topic in topics) > MAX_RECORDS_PER_USER_OP
+    ):
         return ApiError(
             ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
         )

@@ -50,7 +50,7 @@ def delete_acls(ctx: RequestContext, request: DeleteAclsRequest) -> DeleteAclsRe
 
 
 def _why_invalid(wanted: AclFilter) -> str:
-    """Why a filter with an unknown code is refused; "" for a valid filter."""
+    """The error message for a filter with an unknown code; "" for a valid filter."""
     if wanted.resource_type is ResourceType.UNKNOWN or wanted.pattern_type is PatternType.UNKNOWN:
         return "Unknown patternFilter."
     if wanted.operation is Operation.UNKNOWN or wanted.permission is Permission.UNKNOWN:

@@ -31,7 +31,7 @@ def delete_groups(
     """A group named twice has one result. Refused groups come last.
 
     Groups of one shard are deleted together, once all earlier records of the shard are replicated:
-    Kafka's coordinator first writes whether they are share groups
+    Kafka's coordinator first writes the deletion of share groups
     (GroupCoordinatorService.deleteGroups).
     """
     auth = AuthHelper(ctx)

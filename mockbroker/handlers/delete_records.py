@@ -31,7 +31,7 @@ _INVALID_TOPIC = int(ErrorCode.INVALID_TOPIC_EXCEPTION)
 
 
 class _Waiting(NamedTuple):
-    """A partition whose low watermark has to reach `offset`."""
+    """A partition whose low watermark must reach `offset`."""
 
     partition: Partition
     offset: int
@@ -66,7 +66,7 @@ def delete_records(
                 continue
             partition = topic.partitions[index]
             if partition.leader_id != ctx.broker.node_id:
-                lost = ctx.broker.log_dirs.lost(partition)
+                lost = ctx.broker.log_dirs.is_offline(partition)
                 result.error_code = _STORAGE_ERROR if lost else _NOT_LEADER
                 continue
             result.error_code, offset = partition.delete_records(wanted.offset)
@@ -95,21 +95,19 @@ class DelayedDeleteRecords(DelayedReplication[_Waiting]):
         self._response = response
         self.reply: Parked[DeleteRecordsResponse] = Parked()
 
-    def error_of(self, waits: _Waiting) -> int | None:
-        partition = waits.partition
+    def error_of(self, wait: _Waiting) -> int | None:
+        partition = wait.partition
         if partition.deleted:
             return _UNKNOWN_TOPIC_OR_PARTITION
         if partition.leader_id != self._node_id:
             return _NOT_LEADER
-        return _NONE if partition.low_watermark >= waits.offset else None
+        return _NONE if partition.low_watermark >= wait.offset else None
 
-    def set_error(self, waits: _Waiting, error: int) -> None:
+    def set_error(self, wait: _Waiting, error: int) -> None:
         # After a timeout the response has the low watermark too.
         known = error in (_NONE, REQUEST_TIMED_OUT)
-        waits.result.error_code = error
-        waits.result.low_watermark = (
-            waits.partition.low_watermark if known else INVALID_LOW_WATERMARK
-        )
+        wait.result.error_code = error
+        wait.result.low_watermark = wait.partition.low_watermark if known else INVALID_LOW_WATERMARK
 
     def on_complete(self) -> None:
         self.reply.complete(self._response)

@@ -48,7 +48,7 @@ def delete_topics(ctx: RequestContext, request: DeleteTopicsRequest) -> DeleteTo
             raise ApiError(ErrorCode.INVALID_REQUEST, "Topic deletion is disabled.")
         disabled = ErrorCode.TOPIC_DELETION_DISABLED
         raise ApiError(disabled, disabled.message)
-    if request.timeout_ms <= 0:  # the controller comes to it after its deadline
+    if request.timeout_ms <= 0:  # the controller handles it after its deadline
         raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
     wanted = [DeleteTopicState(name=name) for name in request.topic_names] + request.topics
     names = Counter(
@@ -65,7 +65,7 @@ def delete_topics(ctx: RequestContext, request: DeleteTopicsRequest) -> DeleteTo
         for _ in range(ids.pop(ZERO_UUID, 0))
     ]
     quota = MutationQuota(ctx, STRICT_QUOTA_SINCE)
-    with cluster.states.together():
+    with cluster.states.one_event():
         responses += _delete(AuthHelper(ctx), names, ids, quota)
     return DeleteTopicsResponse(throttle_time_ms=quota.wait_ms, responses=responses)
 
@@ -96,7 +96,7 @@ def _delete(
         if count > 1:
             yield _invalid(state, "Duplicate topic name.")
         elif not (may_delete_all or auth.topic(Operation.DESCRIBE, name)):
-            denied.append(_denied(name))  # whether or not the topic exists
+            denied.append(_denied(name))  # for existing and missing topics
         elif topic is None:
             yield _result(state, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         elif not (may_delete_all or auth.topic(Operation.DELETE, name)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mockbroker.core.configs.alter import ResourceType, parse_node_id
+from mockbroker.core.configs.alter import ResourceType
 from mockbroker.core.configs.docs import documentation_of
 from mockbroker.core.configs.values import ConfigSource
 from mockbroker.core.configs.views import (
@@ -32,6 +32,7 @@ from mockbroker_protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from mockbroker_protocol.types import parse_integer
 
 
 @api(
@@ -110,7 +111,7 @@ def _check_not_empty(name: str, message: str) -> None:
 
 def _check_node_id(node_id: int, name: str, expected: str) -> None:
     """Raise ApiError unless `name` is this broker's id: it has only its own configs."""
-    named = parse_node_id(name)
+    named = parse_integer(name)
     if named is None:
         raise ApiError(
             ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}"

@@ -29,7 +29,9 @@ from mockbroker_protocol.messages.describe_log_dirs import (
 def describe_log_dirs(
     ctx: RequestContext, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
-    """Each directory with its replicas. The sizes of volumes are unknown (-1): it is memory."""
+    """Each directory with its replicas. The sizes of volumes are unknown (-1), as logs are in
+    memory.
+    """
     wanted = None if request.topics is None else {t.topic: t.partitions for t in request.topics}
     failed = ctx.broker.log_dirs.failed
     return DescribeLogDirsResponse(
@@ -64,7 +66,7 @@ def _replicas(
         replica = partition.replica(broker.node_id)
         if replica is None or (indexes is not None and partition.index not in indexes):
             continue
-        if log_dirs.place_of(partition) == path:
+        if log_dirs.dir_of(partition) == path:
             yield DescribeLogDirsPartition(
                 partition_index=partition.index, partition_size=replica.log.size
             )

@@ -32,7 +32,7 @@ from mockbroker_protocol.messages.describe_transactions import (
 def describe_transactions(
     ctx: RequestContext, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
-    """Describe each id, with the partitions in which its transaction is still to end."""
+    """Describe each id, with the partitions of its transaction that have no marker yet."""
     auth = AuthHelper(ctx)
     return DescribeTransactionsResponse(
         transaction_states=[_describe(ctx, auth, each) for each in request.transactional_ids]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -42,11 +43,9 @@ def describe_user_scram_credentials(
 ) -> DescribeUserScramCredentialsResponse:
     """Describe the users named, or all."""
     credentials = ctx.cluster.scram_credentials
-    names = [user.name for user in request.users or ()] or list(credentials)
+    names = Counter([user.name for user in request.users or ()] or list(credentials))
     return DescribeUserScramCredentialsResponse(
-        results=[
-            _result(name, names.count(name), credentials.get(name)) for name in dict.fromkeys(names)
-        ]
+        results=[_result(name, count, credentials.get(name)) for name, count in names.items()]
     )
 
 

@@ -47,7 +47,7 @@ def elect_leaders(ctx: RequestContext, request: ElectLeadersRequest) -> ElectLea
     if elect is None:
         message = f"Unknown election type {request.election_type}"
         raise ApiError(ErrorCode.INVALID_REQUEST, message)
-    # The state before the request decides, so a partition named twice has its result twice.
+    # The state before the request decides, so a partition named twice has two equal results.
     times = Counter((topic, i) for topic, indexes in wanted for i in indexes)
     elected = {
         (topic, i): _result(ctx.cluster.replication_control, elect, topic, i, count)

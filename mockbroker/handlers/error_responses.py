@@ -68,7 +68,7 @@ def failure_response(key: ApiKey, version: int, request: Any, error: Exception) 
 
 
 def refusal_of(key: int) -> Refusal:
-    """What the error response of an API has of its own."""
+    """The exceptions of an API's error response."""
     served = APIS.get(int(key))
     return DERIVED if served is None else served.refusal
 
@@ -78,9 +78,9 @@ def refusal_of(key: int) -> Refusal:
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """How a struct of an error response is made.
+    """The template of a struct in an error response.
 
-    `keys` are pairs of a field and the source's field that has its value, "" for the source itself.
+    `keys` are pairs of a field and the source's field with its value, "" for the source itself.
     `source` is the path of the request's array, empty for the top level.
     """
 
@@ -142,8 +142,8 @@ class _Deriver:
         self._version = version
         self._refusal = refusal
 
-    def template(self, shape: Shape, asked: object, **row: Any) -> _Template:
-        """The template of a struct; `asked` is the type of its source in the request."""
+    def template(self, shape: Shape, source_type: object, **row: Any) -> _Template:
+        """The template of a struct; `source_type` is the type of its source in the request."""
         name = self._names[id(shape)]
         fields = {field.name for field in shape.fields}
         return _Template(
@@ -151,7 +151,7 @@ class _Deriver:
             fixed=self._refusal.fixed.get(name, {}),
             errors=tuple(each for each in ERRORS if each in fields),
             has_message=MESSAGE in fields,
-            rows=tuple(self._rows(shape, asked)) if isinstance(asked, Shape) else (),
+            rows=tuple(self._rows(shape, source_type)) if isinstance(source_type, Shape) else (),
             **row,
         )
 
@@ -164,9 +164,9 @@ class _Deriver:
             if not isinstance(element, Shape):
                 continue
             if field.name in self._refusal.rows or (not has_error and self._has_errors(element)):
-                path, asked = self._source(field.name, source)
-                keys = tuple(self._keys(element, asked))
-                yield self.template(element, asked, field=field.name, source=path, keys=keys)
+                path, source_type = self._source(field.name, source)
+                keys = tuple(self._keys(element, source_type))
+                yield self.template(element, source_type, field=field.name, source=path, keys=keys)
 
     def _fields(self, shape: Shape) -> list[Field]:
         return [field for field in shape.fields if self._version in field.versions]
@@ -210,12 +210,14 @@ class _Deriver:
         if not isinstance(source, Shape):
             yield plain[0].name, ""
             return
-        asked = [field.name for field in self._fields(source) if isinstance(field.type, Scalar)]
+        source_type = [
+            field.name for field in self._fields(source) if isinstance(field.type, Scalar)
+        ]
         for place, field in enumerate(plain):
-            if field.name in asked and (place == 0 or field.type in _NAMES):
+            if field.name in source_type and (place == 0 or field.type in _NAMES):
                 yield field.name, field.name
             elif place == 0:
-                yield field.name, asked[0]
+                yield field.name, source_type[0]
 
 
 def _element(field: Field) -> object:

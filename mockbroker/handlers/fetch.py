@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.core.configs.differences import FETCH_MAKES_WAY
+from mockbroker.core.configs.differences import FETCH_YIELDS
 from mockbroker.core.fetching.fetch_positions import EXECUTOR
 from mockbroker.core.fetching.fetch_session import NO_SESSION, FetchContext, next_epoch
 from mockbroker.core.purgatory.delayed_operation import DelayedOperation
@@ -71,7 +71,7 @@ def fetch(ctx: RequestContext, request: FetchRequest) -> FetchResponse | Parked[
     if context.error:
         return FetchResponse(error_code=context.error)
     if EXECUTOR in ctx.client_id:
-        ctx.broker.fetch_positions.heard(ctx.client_id, request, by_id=by_id)
+        ctx.broker.fetch_positions.record(ctx.client_id, request, by_id=by_id)
     reader = FetchReader(ctx, request, context)
     answers = reader.read()
     if reader.must_answer or request.max_wait_ms <= 0:
@@ -152,23 +152,23 @@ class DelayedFetch(DelayedOperation):
         self._context = context
         self._reader = reader
         self._targets = reader.partitions()
-        makes_way = ctx.cluster.config(FETCH_MAKES_WAY)
+        makes_way = ctx.cluster.config(FETCH_YIELDS)
         self.reply: Parked[FetchResponse] = Parked(self.force_complete if makes_way else None)
 
     def start(self) -> Parked[FetchResponse]:
         """Wait for a change of the partitions, at most for `max_wait_ms`."""
         self.watch(
             self._targets,
-            self._ctx.cluster.runtime.timers.call_when_impatient,
+            self._ctx.cluster.runtime.timers.call_at_request_timeout,
             self._ctx.now_ms + self._request.max_wait_ms,
         )
         return self.reply
 
-    def try_complete(self, moved: Partition) -> None:
+    def try_complete(self, changed: Partition) -> None:
         ctx = self._ctx
-        if not ctx.cluster.metadata.knows(ctx.broker.node_id, moved):
+        if not ctx.cluster.metadata.image_has(ctx.broker.node_id, changed):
             self._follow()
-        elif self._reader.ends_wait(moved, self._targets):
+        elif self._reader.ends_wait(changed, self._targets):
             self.force_complete()
 
     def _follow(self) -> None:

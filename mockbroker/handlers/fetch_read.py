@@ -60,8 +60,8 @@ FetchedPartition = tuple[FetchTarget, PartitionData]
 class FetchReader:
     """Reads the partitions of one request, as often as `read` is called.
 
-    After `read`, `must_answer` is whether the response is sent now: there are enough bytes, or a
-    partition has an error, a diverging epoch or a preferred replica.
+    After `read`, `must_answer` is True if the response is to be sent now: there are enough bytes,
+    or a partition has an error, a diverging epoch or a preferred replica.
     """
 
     __slots__ = (
@@ -243,7 +243,7 @@ class FetchReader:
         node_id = self._node_id
         leads = partition.leader_id == node_id
         if not leads:
-            if self._log_dirs.lost(partition):
+            if self._log_dirs.is_offline(partition):
                 return _STORAGE_ERROR
             if node_id not in partition.replicas:
                 return _NOT_LEADER
@@ -297,7 +297,7 @@ class FetchReader:
             target.request.partition, error, -1, aborted_transactions=None, records=b""
         )
         if error in _HINTED and self._version >= LEADER_HINTS_SINCE:
-            data.current_leader = LeaderIdAndEpoch(*self.hints.mention(partition))
+            data.current_leader = LeaderIdAndEpoch(*self.hints.add_leader(partition))
         return data
 
     # -- waiting -----------------------------------------------------------------------------------
@@ -315,8 +315,8 @@ class FetchReader:
         """Whether a change of `changed`, one of the watched partitions, ends the wait.
 
         A change of the leader alone does not: a fetcher without a leader epoch, which may read from
-        followers, goes on waiting at the follower. A fetcher with a leader epoch is fenced at once
-        by a follower; a leader with a higher epoch fences it once there is something to read
+        followers, continues to wait at the follower. A fetcher with a leader epoch is fenced at
+        once by a follower; a leader with a higher epoch fences it once there is something to read
         (DelayedFetch.tryComplete, ReplicaManager.applyDelta).
         """
         target = waiting[changed]
@@ -357,9 +357,9 @@ class FetchReader:
     # -- session -----------------------------------------------------------------------------------
 
     def update_session(self, answers: list[FetchedPartition]) -> None:
-        """Store in the session the offsets that are sent.
+        """Store the sent offsets in the session.
 
-        A partition with records goes to the end of the session, so that the others get their turn.
+        A partition with records moves to the end of the session, so that the others are read first.
         """
         incremental = self._incremental
         for target, data in answers:
@@ -371,7 +371,9 @@ class FetchReader:
 
 
 class _FetchAccess:
-    """What the fetcher may read: checked once, so that a parked fetch ends as it began."""
+    """The topics that the fetcher may read, checked once: a parked fetch completes with its first
+    authorization.
+    """
 
     __slots__ = ("_allowed", "_auth", "_from_follower")
 

@@ -35,6 +35,7 @@ from mockbroker_protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from mockbroker_protocol.types import parse_integer
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 TOPICS = {
@@ -85,7 +86,7 @@ def find_coordinator(
         except ApiError as error:
             if error.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
                 raise  # it refuses the whole request
-            # Kafka has no message here for the types it has.
+            # Kafka has no message here for these types.
             message = "" if request.key_type in TOPICS else error.error.message
             coordinators.append(Coordinator(key, -1, "", -1, error.error, message))
         else:
@@ -136,7 +137,6 @@ def _is_share_key(key: str) -> bool:
         return False
     try:
         uuid_from_text(parts[1])
-        int(parts[2])
     except ValueError:
         return False
-    return True
+    return parse_integer(parts[2]) is not None

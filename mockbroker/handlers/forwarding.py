@@ -1,9 +1,9 @@
-"""Requests for the controller that come to another broker.
+"""Forwards requests for the controller from other brokers.
 
-If the controller is reachable without delay, the handler is called at once. If the link is slow, or
-hops are observed, the request goes to the controller in an Envelope, and the response comes back in
-one. An envelope is sent again if it is lost, if its receiver is not the controller any more, or if
-the connection breaks, until the client has waited for a minute.
+If the controller is reachable without delay, the handler is called directly. If the link is slow,
+or hops are observed, the request goes to the controller in an Envelope, and the response returns in
+one. An envelope is sent again if it is lost, if its receiver is no longer the controller, or if the
+connection breaks, until the client has waited for a minute.
 
 Source: ForwardingManagerImpl, NodeToControllerChannelManagerImpl (KIP-590).
 """
@@ -24,6 +24,7 @@ from mockbroker_protocol.headers import (
     encode_request_header,
     encode_response_header,
 )
+from mockbroker_protocol.runtime import uvarint
 
 if TYPE_CHECKING:
     from mockbroker.core.timing.timers import Timer
@@ -47,16 +48,16 @@ class Forwarded:
         due_ms = runtime.now_ms() + FORWARDING_TIMEOUT_MS
         self._timer = runtime.timers.call_at(due_ms, self._time_out)
         self._retry: Timer | None = None
-        self.go()
+        self.send()
 
-    def go(self) -> None:
+    def send(self) -> None:
         """Send the request, or wait until the broker has a session with the controller."""
         if self.parked.done:
             return
         cluster, broker = self.ctx.cluster, self.ctx.broker
         if not broker.has_newest_image:
-            broker.awaiting_controller[self.go] = None
-        elif is_near(self.ctx):
+            broker.awaiting_controller[self.send] = None
+        elif is_direct(self.ctx):
             self.carry_out(self._complete)
         else:
             self._retry_after(cluster.config_int("controller.socket.timeout.ms"))
@@ -66,7 +67,7 @@ class Forwarded:
         if self._retry is not None:
             self._retry.cancel()
         runtime = self.ctx.cluster.runtime
-        self._retry = runtime.timers.call_at(runtime.now_ms() + delay_ms, self.go)
+        self._retry = runtime.timers.call_at(runtime.now_ms() + delay_ms, self.send)
 
     def carry_out(self, answered: Callable[[Any], None]) -> None:
         """Call the handler; `answered` gets the response, now or later."""
@@ -81,7 +82,7 @@ class Forwarded:
             answered(answer.response if isinstance(answer, Parked) else answer)
 
     def answered(self, error: ErrorCode, response: Any) -> None:
-        """The response to the envelope has arrived. After NOT_CONTROLLER it is sent again."""
+        """Handle the response to the envelope. After NOT_CONTROLLER the envelope is sent again."""
         if error is ErrorCode.NOT_CONTROLLER:
             self._retry_after(_RETRY_MS)
         elif error is ErrorCode.NONE:
@@ -90,12 +91,12 @@ class Forwarded:
             self._fail(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def disconnected(self) -> None:
-        """The connection to the controller is broken; the envelope is sent over the next one."""
+        """The connection to the controller is broken; the next one carries the envelope again."""
         if not self.parked.done:
             self._retry_after(_RETRY_MS)
 
     def _time_out(self) -> None:
-        self.ctx.broker.awaiting_controller.pop(self.go, None)
+        self.ctx.broker.awaiting_controller.pop(self.send, None)
         self._fail(ErrorCode.REQUEST_TIMED_OUT)
 
     def _fail(self, error: ErrorCode) -> None:
@@ -108,7 +109,7 @@ class Forwarded:
         self.parked.complete(response)
 
 
-def is_near(ctx: RequestContext) -> bool:
+def is_direct(ctx: RequestContext) -> bool:
     """Whether the controller is this broker, or reachable without delay."""
     node_id, controller_id = ctx.broker.node_id, ctx.cluster.controller_id
     return node_id == controller_id or ctx.cluster.replication.network.is_direct(
@@ -127,23 +128,23 @@ class EnvelopeHop(Hop):
         super().__init__(forwarded.ctx.broker.node_id, controller_id)
         self._forwarded = forwarded
 
-    def arrive(self) -> None:
+    def handle_request(self) -> None:
         cluster = self._forwarded.ctx.cluster
         network = cluster.replication.network
         if cluster.controller_id != self.receiver:
-            network.answer(self, self.refused(ErrorCode.NOT_CONTROLLER))
+            network.answer(self, self.error_answer(ErrorCode.NOT_CONTROLLER))
         elif not self._forwarded.parked.done:
             self._forwarded.carry_out(
                 lambda response: network.answer(self, (ErrorCode.NONE, response))
             )
 
-    def take(self, answer: tuple[ErrorCode, Any]) -> None:
+    def handle_answer(self, answer: tuple[ErrorCode, Any]) -> None:
         self._forwarded.answered(*answer)
 
-    def unreached(self) -> None:
+    def disconnected(self) -> None:
         self._forwarded.disconnected()
 
-    def refused(self, error: ErrorCode) -> tuple[ErrorCode, Any]:
+    def error_answer(self, error: ErrorCode) -> tuple[ErrorCode, Any]:
         return error, None
 
     def request(self) -> EnvelopeRequest:
@@ -181,12 +182,7 @@ def _principal(principal: str) -> bytes:
 
 def _compact(text: str) -> bytes:
     data = text.encode()
-    size, head = len(data) + 1, bytearray()
-    while size > 0x7F:
-        head.append(size & 0x7F | 0x80)
-        size >>= 7
-    head.append(size)
-    return bytes(head) + data
+    return uvarint(len(data) + 1) + data
 
 
 def _address(host: str) -> bytes:

@@ -1,4 +1,4 @@
-"""GetTelemetrySubscriptions (71): the metrics that a client is to push (KIP-714)."""
+"""GetTelemetrySubscriptions (71): the metrics that a client pushes (KIP-714)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mockbroker_protocol.messages.get_telemetry_subscriptions import (
 def get_telemetry_subscriptions(
     ctx: RequestContext, request: GetTelemetrySubscriptionsRequest
 ) -> GetTelemetrySubscriptionsResponse:
-    """Name the metrics and the interval; a client without an id gets one."""
+    """Answer with the metrics and the interval; a client without an id gets one."""
     telemetry = ctx.cluster.telemetry
     instance = telemetry.subscribe(
         ctx.broker.node_id,

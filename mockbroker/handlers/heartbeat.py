@@ -28,7 +28,7 @@ def heartbeat(
     if isinstance(shard, ErrorCode):
         loading = shard is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return HeartbeatResponse(error_code=ErrorCode.NONE if loading else shard)
-    ctx.cluster.member_connections.heard(group_id, request.member_id, ctx.connection)
+    ctx.cluster.member_connections.record(group_id, request.member_id, ctx.connection)
     error = shard.heartbeat(
         group_id, request.member_id, request.group_instance_id, request.generation_id
     )

@@ -90,7 +90,7 @@ def init_producer_id(
 
 
 def _authorize(auth: AuthHelper, transactional_id: str | None) -> None:
-    """Raise ApiError unless the client may be such a producer."""
+    """Raise ApiError unless the client is authorized for such a producer."""
     if transactional_id is not None:
         if not auth.transactional_id(Operation.WRITE, transactional_id):
             raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)

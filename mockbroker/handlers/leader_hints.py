@@ -14,7 +14,7 @@ MakeNode = Callable[[int, str, int, str | None], Node]
 
 
 class LeaderHints:
-    """The node endpoints of one response: each leader that it names, once."""
+    """The node endpoints of one response: each of its current leaders, once."""
 
     __slots__ = ("_context", "_leaders")
 
@@ -22,7 +22,7 @@ class LeaderHints:
         self._context = context
         self._leaders: list[int] = []
 
-    def mention(self, partition: Partition) -> tuple[int, int]:
+    def add_leader(self, partition: Partition) -> tuple[int, int]:
         """Leader id and epoch of the partition; the endpoints include the leader."""
         leader_id = partition.leader_id
         if leader_id not in self._leaders:

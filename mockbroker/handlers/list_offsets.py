@@ -122,7 +122,7 @@ def _look_up(
 ) -> None:
     """Fill the response of one partition (Partition.fetchOffsetForTimestamp)."""
     replica = partition.replica(ctx.broker.node_id)
-    if ctx.broker.log_dirs.lost(partition):
+    if ctx.broker.log_dirs.is_offline(partition):
         response.error_code = _STORAGE_ERROR
         return
     if replica is None:

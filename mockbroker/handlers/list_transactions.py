@@ -1,6 +1,6 @@
 """ListTransactions (66): the transactional ids that this broker coordinates (KIP-664).
 
-An id is listed if all filters let it through. The response names unknown states of a filter.
+An id is listed if it passes all filters. The response names unknown states of a filter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mockbroker_protocol.messages.list_transactions import (
 )
 
 if TYPE_CHECKING:
-    from mockbroker.core.txn.machine import TransactionalId
+    from mockbroker.core.txn.machine import TransactionMetadata
 
 NAMES = {state.value for state in State}
 
@@ -58,7 +58,7 @@ def list_transactions(
 
 
 def _passes(
-    transaction: TransactionalId,
+    transaction: TransactionMetadata,
     request: ListTransactionsRequest,
     pattern: Pattern | None,
     now_ms: int,

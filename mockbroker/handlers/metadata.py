@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from mockbroker.core.configs.differences import AUTO_CREATED_AT_ONCE
 from mockbroker.core.errors import ApiError
 from mockbroker.core.metadata.image import Endpoint, Image
 from mockbroker.core.metadata.topic import INTERNAL_TOPICS, Topic, why_invalid_name
@@ -33,6 +34,7 @@ from mockbroker_protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from mockbroker_protocol.runtime import uvarint
 from mockbroker_protocol.types import ZERO_UUID
 
 FIRST_FLEXIBLE_VERSION = 9
@@ -43,7 +45,7 @@ _DENIED = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 class TopicEncoding(NamedTuple):
-    """What the bytes of a topic depend on, apart from the topic."""
+    """The parameters of a topic's bytes, besides the topic."""
 
     version: int
     listener: str
@@ -116,7 +118,7 @@ def _all_topics(
 
 
 def _check(topics: list[MetadataRequestTopic], version: int) -> None:
-    """Raise ApiError if a topic is named in a way that the version does not have."""
+    """Raise ApiError if a topic is named in a form that the version lacks."""
     if version < TOPIC_IDS_SINCE:
         if any(topic.name is None or topic.topic_id != ZERO_UUID for topic in topics):
             raise ApiError(ErrorCode.INVALID_REQUEST)
@@ -156,8 +158,10 @@ def _topics_by_name(
         elif create and not (auth.cluster(Operation.CREATE) or auth.topic(Operation.CREATE, name)):
             internal = name in INTERNAL_TOPICS
             not_created.append(_error(encoding, _DENIED, name, is_internal=internal))
+        elif create and auto_create(ctx, name) and ctx.cluster.config(AUTO_CREATED_AT_ONCE):
+            existing.append(_existing(auth, ctx.image.topics[name], encoding))
         else:
-            missing.append(_missing(auth, encoding, name, create=create))
+            missing.append(_missing(auth, encoding, name))
     return existing + missing + not_created + denied
 
 
@@ -170,10 +174,8 @@ def _existing(auth: AuthHelper, topic: Topic, encoding: TopicEncoding) -> bytes:
     return _encode_topic(described, encoding.version)
 
 
-def _missing(auth: AuthHelper, encoding: TopicEncoding, name: str, *, create: bool) -> bytes:
+def _missing(auth: AuthHelper, encoding: TopicEncoding, name: str) -> bytes:
     error = missing_topic_error(name)
-    if create and error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-        auto_create(auth.ctx, name)
     kind = ResourceType.TOPIC
     operations = auth.operations(kind, name) if encoding.operations else NOT_ASKED
     internal = name in INTERNAL_TOPICS
@@ -207,21 +209,22 @@ def missing_topic_error(name: str) -> ErrorCode:
     return ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
-def auto_create(ctx: RequestContext, name: str) -> None:
-    """Create a topic. The response of this request does not have it yet.
+def auto_create(ctx: RequestContext, name: str) -> bool:
+    """Create a topic; whether there is one now.
 
     Kafka answers before the controller has created the topic, so no error of the creation reaches
     the client, not even that of its quota.
     """
     cluster = ctx.cluster
-    if not ctx.broker.has_newest_image:
-        return
+    if why_invalid_name(name) is not None or not ctx.broker.has_newest_image:
+        return False
     try:
         if cluster.quotas.throttling is not None:
             MutationQuota(ctx, strict_since=0).draw(cluster.config_int("num.partitions"))
         cluster.topic_control.auto_create(name)
     except ApiError:
-        return
+        return False
+    return name in ctx.image.topics
 
 
 # -- encoding --------------------------------------------------------------------------------------
@@ -314,7 +317,7 @@ def _encode_topic(topic: MetadataResponseTopic, version: int) -> bytes:
 
 
 def _around_topics(response: MetadataResponse, version: int) -> tuple[int, bytes]:
-    """Where the count of topics ends in a response without topics, and the bytes behind it.
+    """The end of the count of topics in a response without topics, and the bytes behind it.
 
     The response with a topic is equal up to the last byte of the count.
     """
@@ -367,10 +370,4 @@ def _array_count(count: int, version: int) -> bytes:
     """The encoded length of an array."""
     if version < FIRST_FLEXIBLE_VERSION:
         return count.to_bytes(4, "big")
-    number = count + 1
-    encoded = bytearray()
-    while number > 0x7F:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)
+    return uvarint(count + 1)

@@ -17,6 +17,7 @@ from mockbroker_protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from mockbroker_protocol.runtime import as_int64
 
 GROUP_NOT_FOUND_SINCE = 9
 TOPIC_IDS_SINCE = 10
@@ -137,7 +138,9 @@ def _commit(
 def _value(
     partition: OffsetCommitRequestPartition, topic_id: bytes, now_ms: int, retention_ms: int
 ) -> OffsetAndMetadata:
-    expiry = NO_TIMESTAMP if retention_ms == KEEP_FOR_RETENTION else now_ms + retention_ms
+    expiry = NO_TIMESTAMP
+    if retention_ms != KEEP_FOR_RETENTION:
+        expiry = as_int64(now_ms + retention_ms)
     return OffsetAndMetadata(
         partition.committed_offset,
         partition.committed_leader_epoch,

@@ -58,7 +58,7 @@ def _answer(
         return EpochEndOffset(_UNKNOWN_TOPIC_OR_PARTITION, index)
     partition = topic.partitions[index]
     node_id = ctx.broker.node_id
-    if ctx.broker.log_dirs.lost(partition):
+    if ctx.broker.log_dirs.is_offline(partition):
         return EpochEndOffset(_STORAGE_ERROR, index)
     if node_id not in partition.replicas:
         return EpochEndOffset(_NOT_LEADER, index)

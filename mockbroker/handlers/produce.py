@@ -28,7 +28,14 @@ from mockbroker.handlers.authorization import (
     split,
     when_done,
 )
-from mockbroker.handlers.base import CLOSE_CONNECTION, NO_RESPONSE, Outcome, Parked, api
+from mockbroker.handlers.base import (
+    CLOSE_CONNECTION,
+    NO_RESPONSE,
+    Outcome,
+    Parked,
+    api,
+    unanswered,
+)
 from mockbroker.handlers.leader_hints import LeaderHints
 from mockbroker.handlers.produce_records import open_records
 from mockbroker.handlers.refusals import Refusal
@@ -56,6 +63,7 @@ ADMIN_CLIENT_ID = "__admin_client"  # AdminUtils.ADMIN_CLIENT_ID may write to in
 TOPIC_IDS_SINCE = 13
 LEADER_HINTS_SINCE = 10
 ACKS = (-1, 0, 1)
+NULL_RECORDS = "records are null"
 MAGIC = 2
 
 _NONE = 0
@@ -158,8 +166,7 @@ def produce(ctx: RequestContext, request: ProduceRequest) -> Reply:
     except ApiError as refused:
         return _refuse_all(ctx, request, refused)
     if entries is None:
-        # Null records make a broker fail without an answer; the connection stays muted.
-        return Parked()
+        return unanswered(ctx, NULL_RECORDS)
     transactional_id = request.transactional_id
     if transactional_id is None:
         return _append_all(ctx, request, response, entries, None)
@@ -193,7 +200,9 @@ def _append_all(
     entries: list[_Entry],
     verified: VerificationResult | None,
 ) -> Reply:
-    """Append what may be appended; `verified` is the coordinator's on transactional batches."""
+    """Append the valid batches; `verified` is the coordinator's result for transactional
+    batches.
+    """
     hints = LeaderHints(ctx)
     waiting: list[_Waiting] = []
     touched: list[Partition] = []
@@ -222,6 +231,7 @@ def _append_all(
                 node_id,
                 ctx.seq,
                 partition.topic.name,
+                partition.topic.topic_id,
                 partition.index,
                 partition.leader_epoch,
                 result.base_offset,
@@ -336,7 +346,7 @@ def _refusal(
     if topic.is_internal and ctx.client_id != ADMIN_CLIENT_ID:
         return _INVALID_TOPIC
     if partition.leader_id != ctx.broker.node_id:
-        return _STORAGE_ERROR if ctx.broker.log_dirs.lost(partition) else _NOT_LEADER
+        return _STORAGE_ERROR if ctx.broker.log_dirs.is_offline(partition) else _NOT_LEADER
     return _NONE
 
 
@@ -353,7 +363,7 @@ def _hint(
     hints: LeaderHints,
 ) -> None:
     if ctx.header.api_version >= LEADER_HINTS_SINCE:
-        response.current_leader = LeaderIdAndEpoch(*hints.mention(partition))
+        response.current_leader = LeaderIdAndEpoch(*hints.add_leader(partition))
 
 
 def _fill(response: PartitionProduceResponse, result: AppendResult) -> None:
@@ -376,13 +386,13 @@ def _refuse_all(ctx: RequestContext, request: ProduceRequest, refused: ApiError)
     if request.acks != 0 and any(
         data.records is None for topic in request.topic_data for data in topic.partition_data
     ):
-        return Parked()  # the error response itself fails on null records
+        return unanswered(ctx, NULL_RECORDS)  # the error response fails for them, too
     refusal: Reply = ctx.refusal(request, refused.error, refused.message)
     return refusal
 
 
 class _Waiting(NamedTuple):
-    """A partition whose high watermark has to reach `required_offset`."""
+    """A partition whose high watermark must reach `required_offset`."""
 
     partition: Partition
     required_offset: int
@@ -407,20 +417,20 @@ class DelayedProduce(DelayedReplication[_Waiting]):
         self._hints = hints
         self.reply: Parked[ProduceResponse] = Parked()
 
-    def error_of(self, waits: _Waiting) -> int | None:
-        partition = waits.partition
+    def error_of(self, wait: _Waiting) -> int | None:
+        partition = wait.partition
         if partition.deleted:
             return _UNKNOWN_TOPIC_OR_PARTITION
         if partition.leader_id != self._context.broker.node_id:
             return _NOT_LEADER
-        if partition.high_watermark < waits.required_offset:
+        if partition.high_watermark < wait.required_offset:
             return None
         return _NOT_ENOUGH_AFTER_APPEND if partition.under_min_isr else _NONE
 
-    def set_error(self, waits: _Waiting, error: int) -> None:
-        waits.response.error_code = error
+    def set_error(self, wait: _Waiting, error: int) -> None:
+        wait.response.error_code = error
         if error == _NOT_LEADER:
-            _hint(self._context, waits.response, waits.partition, self._hints)
+            _hint(self._context, wait.response, wait.partition, self._hints)
 
     def on_complete(self) -> None:
         self._response.node_endpoints = self._hints.endpoints(NodeEndpoint)

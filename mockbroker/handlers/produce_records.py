@@ -88,7 +88,7 @@ def _odd_error(records: memoryview, header: BatchHeader | None, size: int, api_v
         return _INVALID_RECORD
     if header is not None:
         return _NONE
-    # A broker reads the header up to the producer id; a shorter one makes it fail.
+    # A broker reads the header up to the producer id; a shorter one raises in Kafka.
     return _CORRUPT if size >= PRODUCER_ID_END else _UNKNOWN_SERVER_ERROR
 
 

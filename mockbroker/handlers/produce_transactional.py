@@ -1,8 +1,8 @@
 """Transactional batches of a Produce: their verification by the coordinator (KIP-890).
 
 Before any batch is appended, the partitions are verified to be in the transaction, or added to it
-(TV2). The coordinator's errors become those of Produce here. While an earlier transaction of the
-producer is still being completed, a request of TV2 is retried for a while.
+(TV2). The coordinator's errors are mapped to those of Produce here. While an earlier transaction of
+the producer is being completed, a request of TV2 is retried.
 
 Source: ReplicaManager.handleProduceAppend.
 """
@@ -82,7 +82,7 @@ def verify_transaction(
         producer_id=producer_id,
         epoch=epoch,
     )
-    if verification.open:
+    if verification.disabled:
         return append(None)
     wanted = [
         UnverifiedBatch(partition, header.base_sequence) for partition, header in transactional
@@ -151,7 +151,7 @@ class _Verifying:
         return self._reply
 
     def _not_pending(self, timer: Timer) -> None:
-        """The earlier transaction is complete; retry at once, unless the timer has run."""
+        """Retry at once after the earlier transaction is complete, unless the timer has run."""
         if self._timer is timer:
             timer.cancel()
             self._retry()
@@ -175,10 +175,10 @@ class _Verifying:
         if parked is None:
             self._reply = reply
         elif isinstance(parked, Parked):
-            _hand_on(reply, parked)
+            _complete_with(reply, parked)
 
 
-def _hand_on(reply: Reply, parked: Parked[ProduceResponse]) -> None:
+def _complete_with(reply: Reply, parked: Parked[ProduceResponse]) -> None:
     """Complete a parked reply with another reply, now or when that is complete."""
     if not isinstance(reply, Parked):
         # An outcome takes the place of a response.

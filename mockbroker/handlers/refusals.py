@@ -1,6 +1,4 @@
-"""How an API's error response differs from the derived one (`error_responses`): a part of the
-contract of the API.
-"""
+"""The exceptions of an API's error response (`error_responses`): a part of the API's contract."""
 
 from __future__ import annotations
 

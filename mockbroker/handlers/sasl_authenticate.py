@@ -30,7 +30,8 @@ def sasl_authenticate(
     answer = sasl.token(bytes(request.auth_bytes), ctx.now_ms)
     response = SaslAuthenticateResponse(
         error_code=answer.error,
-        error_message=answer.message,
+        # A message may quote a token, whose JSON may name half of a character.
+        error_message=answer.message and answer.message.encode("utf-8", "replace").decode(),
         auth_bytes=answer.token,
         session_lifetime_ms=answer.session_lifetime_ms,
     )

@@ -34,7 +34,7 @@ def sync_group(
     shard = ctx.broker.groups.shard_of(request.group_id)
     if isinstance(shard, ErrorCode):
         return SyncGroupResponse(error_code=shard)
-    ctx.cluster.member_connections.heard(request.group_id, request.member_id, ctx.connection)
+    ctx.cluster.member_connections.record(request.group_id, request.member_id, ctx.connection)
     parked: Parked[SyncGroupResponse] = Parked()
     event = Sync(
         callback=partial(_complete, parked),

@@ -1,7 +1,7 @@
 """Client quotas: the throttle time of a response, and the time for which its connection is muted.
 
-The response is sent at once with its throttle time. Then the connection is not read until that has
-passed (KIP-219). Each broker measures its own clients.
+The response is sent at once with its throttle time. The connection is then not read for that time
+(KIP-219). Each broker measures its own clients.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mockbroker.core.quotas.throttling import (
     MUTATION,
     PRODUCE,
     REQUEST,
-    Client,
+    ClientIdentity,
     ThrottledError,
 )
 from mockbroker.handlers.base import NO_RESPONSE, EncodedResponse, Outcome
@@ -42,18 +42,18 @@ class RequestUsage:
         self.spent_ns = spent_ns
 
 
-def client_of(ctx: RequestContext) -> Client:
+def client_of(ctx: RequestContext) -> ClientIdentity:
     """The user and client id of a request, for quotas."""
-    return Client(ctx.connection.principal.partition(":")[2], ctx.client_id)
+    return ClientIdentity(ctx.connection.principal.partition(":")[2], ctx.client_id)
 
 
 def record_and_throttle(
     ctx: RequestContext, response: Any, usage: RequestUsage
 ) -> tuple[object, int]:
-    """Measure a request: the answer to send, and for how many ms to mute the connection then.
+    """Measure a request; returns the answer to send, and the ms for which to mute the connection.
 
     The handler may have set a throttle time already, for fetched bytes or for changes to topics.
-    Then the longer one holds.
+    The longer one applies.
     """
     key = ctx.header.api_key
     if isinstance(response, Outcome) and response is not NO_RESPONSE:
@@ -82,7 +82,7 @@ def record_and_throttle(
 
 
 def _without_records(
-    ctx: RequestContext, throttling: Throttling, client: Client, response: FetchResponse
+    ctx: RequestContext, throttling: Throttling, client: ClientIdentity, response: FetchResponse
 ) -> FetchResponse:
     """A Fetch that is throttled for its handler's time has no records; its bytes do not count."""
     if throttling.limits_fetches(client):

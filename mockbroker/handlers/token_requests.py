@@ -1,4 +1,4 @@
-"""What the four delegation token APIs share."""
+"""Shared parts of the four delegation token APIs."""
 
 from __future__ import annotations
 

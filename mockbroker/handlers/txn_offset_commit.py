@@ -1,8 +1,8 @@
 """TxnOffsetCommit (28): commit offsets of a group in a transaction.
 
-The group's coordinator leads the group's partition of `__consumer_offsets`. As its leader it has
-the transaction verified, or the partition added (v5). Then it checks the member and its generation,
-if the request has them (KIP-447), and writes the offsets.
+The group's coordinator leads the group's partition of `__consumer_offsets`. As its leader it
+verifies the transaction, or has the partition added (v5). Then it checks the member and its
+generation, if the request has them (KIP-447), and writes the offsets.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ADDED_BY_COORDINATOR_SINCE = 5
 NO_SEQUENCE = -1
 NONE = int(ErrorCode.NONE)
 
-# Errors of the coordinator itself, as its clients know them (CoordinatorOperationExceptionHelper).
+# Errors of the coordinator, mapped for its clients (CoordinatorOperationExceptionHelper).
 _TRANSLATED: dict[int, int] = {
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
@@ -125,7 +125,7 @@ class _Commit:
             producer_id=request.producer_id,
             epoch=request.producer_epoch,
         )
-        if verification.open:
+        if verification.disabled:
             self._commit(None)
         else:
             verification.start([UnverifiedBatch(shard.partition, NO_SEQUENCE)], self._verified)

@@ -23,7 +23,7 @@ from mockbroker_protocol.messages.unregister_broker import (
 def unregister_broker(
     ctx: RequestContext, request: UnregisterBrokerRequest
 ) -> UnregisterBrokerResponse:
-    """A broker that runs goes on without a registration; it registers at its next start."""
+    """A running broker continues without a registration; it registers at its next start."""
     broker = ctx.cluster.brokers.get(request.broker_id)
     if broker is None:
         return UnregisterBrokerResponse(

@@ -75,7 +75,7 @@ def _check(cluster: Cluster, update: FeatureUpdateKey) -> None:
             "either safe or unsafe downgrade.",
         )
     if name == METADATA_VERSION:
-        # Kafka would have to drop metadata that the lower level cannot express.
+        # Kafka would have to drop metadata that the lower level has no records for.
         unsafe = update.upgrade_type == UNSAFE_DOWNGRADE
         raise ApiError(
             ErrorCode.INVALID_UPDATE_VERSION,

@@ -1,7 +1,7 @@
 """WriteTxnMarkers (27): write the markers of transactions to partitions that this broker leads.
 
-Coordinators send it to leaders. An administrator sends it to end a hanging transaction, which no
-coordinator has any more (`Admin.abortTransaction`).
+Coordinators send it to leaders. An administrator sends it to end a hanging transaction, which has
+no coordinator any more (`Admin.abortTransaction`).
 """
 
 from __future__ import annotations

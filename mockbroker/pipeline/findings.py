@@ -8,39 +8,41 @@ from typing import NamedTuple
 BUG, REPORT, UNDECIDED = "bug", "report", "undecided"
 WIRE, COMMITS, APPLICATION = "wire", "commits", "application"
 
-# The subject of a finding that no evidence decides: `without-id:<n>` records of a topic have no id,
-# and the key and value of another record.
+# The subject of an undecidable finding: `without-id:<n>` records of a topic have no id, and the key
+# and value of another record.
 WITHOUT_ID = "without-id:"
+# Likewise: `unattributed:<group>` has commits, and several members that may have read the records.
+UNATTRIBUTED = "unattributed:"
 
-# Anomaly -> its meaning, for people.
+# Anomaly -> its meaning, in the report.
 ANOMALIES: Mapping[str, str] = {
-    "inconsistent_offset": "one offset held two different values",
-    "duplicate": "one record stands in the log twice",
+    "inconsistent_offset": "one offset had two different values",
+    "duplicate": "one record is in the log twice",
     "lost_write": "a record was acknowledged and is not in the log",
     "aborted_read": "a record of an aborted transaction was delivered under read_committed",
     "dirty_read": "a record at or above the last stable offset was delivered under read_committed",
     "torn_transaction": "some partitions of a transaction were committed, others were not",
-    "skip": "a consumer was led past a record",
-    "non_monotonic_poll": "a consumer was led back",
-    "non_monotonic_send": "what a producer sent later stands earlier in the log",
-    "commit_regression": "a committed offset went back, and nobody reset it",
-    "committed_not_read": "an offset was committed beyond what the member had been sent",
+    "skip": "a consumer skipped a record without a seek",
+    "non_monotonic_poll": "a consumer got a lower offset without a seek",
+    "non_monotonic_send": "records are in another order than a producer sent them",
+    "commit_regression": "a committed offset decreased without a reset",
+    "committed_not_read": "an offset above the member's deliveries was committed",
     "read_again": "records were delivered to a group again",
     "zombie_write": "a fenced producer wrote",
     "zombie_commit": "a member of an old generation committed",
     "watermark_order": "log start <= last stable offset <= high watermark <= log end was broken",
-    "watermark_back": "the high watermark went back within a leader epoch",
+    "watermark_back": "the high watermark decreased within a leader epoch",
     "committed_not_processed": "a record below the committed offset was never processed",
     "processed_again": "a record was processed more than once",
 }
 
 
 class Finding(NamedTuple):
-    """One case of an anomaly. Engines agree when their findings are equal but for `details`.
+    """One case of an anomaly. Engines agree if their findings are equal except for `details`.
 
-    `first_seq` and `last_seq` bound the evidence in the journal; where a gap lies between them the
+    `first_seq` and `last_seq` bound the evidence in the journal; with a gap between them the
     verdict is `undecided`. `subject` is the group, producer id, transaction, `connection:<n>` or
-    process concerned. `rule` is the rule or action that led to it.
+    process. `rule` is the rule or action that caused it.
     """
 
     run: str

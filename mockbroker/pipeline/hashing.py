@@ -1,8 +1,8 @@
-"""The hash that stands for a record's key and value in tables.
+"""The hash of a record's key and value in tables.
 
 BLAKE2b over four things: the length of the key as a signed 32-bit integer (big-endian; -1 for a
 null), the key, the length of the value likewise, the value. The first 8 bytes of the digest are the
-hash, as a signed big-endian integer. The same record read anywhere else hashes the same.
+hash, as a signed big-endian integer. Equal records have equal hashes in any program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def value_hash(key: bytes | None, value: bytes | None) -> int:
 
 
 def key_hash(key: bytes | None) -> int | None:
-    """The hash of a key alone; None for none."""
+    """The hash of a key alone; None without a key."""
     return None if key is None else _number(blake2b(prefixed(key)).digest())
 
 

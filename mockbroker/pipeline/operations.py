@@ -49,7 +49,7 @@ class OperationLog:
         self._file = Path(path).open("a", encoding="utf-8")  # noqa: SIM115 - closed by `close`
 
     def send(self, topic: str, partition: int | None = None, *, id: str | None = None) -> None:  # noqa: A002
-        """A record was handed to the client."""
+        """A record was passed to the client."""
         self._write("send", topic, partition, None, id)
 
     def acked(
@@ -79,7 +79,7 @@ class OperationLog:
         self._write("processed", topic, partition, offset, id)
 
     def assigned(self, topic: str, partition: int, offset: int | None = None) -> None:
-        """The consumer was assigned a partition, to begin at `offset` if that is known."""
+        """The consumer was assigned a partition, to begin at `offset` if that is given."""
         self._write("assigned", topic, partition, offset, None)
 
     def revoked(self, topic: str, partition: int) -> None:
@@ -87,7 +87,7 @@ class OperationLog:
         self._write("revoked", topic, partition, None, None)
 
     def seek(self, topic: str, partition: int, offset: int) -> None:
-        """The application moved its position on purpose."""
+        """The application changed its position."""
         self._write("seek", topic, partition, offset, None)
 
     def committed(self, topic: str, partition: int, offset: int) -> None:
@@ -169,9 +169,9 @@ def _wrong(row: object) -> str:
 
 
 def add_operations(directory: Path | str, run: str, *logs: Path | str) -> int:
-    """Put the operations of logs into a run, in place of earlier ones; returns their number.
+    """Add the operations of logs to a run, in place of earlier ones; returns their number.
 
-    Raises StoreError when the run does not exist or a log is wrong; nothing has changed then.
+    Raises StoreError if the run does not exist or a log is invalid; then nothing has changed.
     """
     rows = [row for log in logs for row in read_operations(log)]
     return replace_table(directory, run, "operations", rows)

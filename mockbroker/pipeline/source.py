@@ -153,7 +153,7 @@ class SeqRange(InputPartition):  # type: ignore[misc, unused-ignore]
 
 
 class BatchReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
-    """All entries that the journal holds at the time of reading."""
+    """All entries in the journal at the time of reading."""
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
@@ -166,7 +166,7 @@ class BatchReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
 
 
 class StreamReader(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
-    """The journal as it grows; for versions of Spark that do not pass the start of a batch."""
+    """The growing journal; for versions of Spark that do not pass the start of a batch."""
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
@@ -191,7 +191,7 @@ class StreamReader(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
         return rows_between(self._settings, partition.after, partition.up_to)
 
     def commit(self, end: dict[str, int]) -> None:
-        """Nothing: the journal removes entries by itself."""
+        """No effect: the journal removes entries by itself."""
 
 
 class AdmittedStreamReader(StreamReader, SupportsTriggerAvailableNow):

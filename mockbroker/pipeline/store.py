@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.extras import missing
 from mockbroker.pipeline.tables import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ class StoreError(Exception):
 
 @dataclass(frozen=True)
 class RunManifest:
-    """One run's manifest. Times of the cluster in ms, real times in ns since the epoch; -1 where
-    not known. `rows` counts the rows of each table that has any. `complete` is false while the
-    broker runs, and stays so when it was not stopped cleanly; `reason` then says more.
+    """One run's manifest. Times of the cluster in ms, real times in ns since the epoch; -1 if
+    unknown. `rows` counts the rows of each table that has any. `complete` is false while the broker
+    runs, and stays false if it was not stopped cleanly; `reason` then explains it.
     """
 
     run: str
@@ -62,7 +63,7 @@ class RunStore:
         self.runs = tuple(runs)
 
     def files(self, table: str) -> list[Path]:
-        """The Parquet files of a table, by run and part; none where the table has no row.
+        """The Parquet files of a table, by run and part; none if the table has no row.
 
         Raises KeyError for an unknown table.
         """
@@ -94,10 +95,10 @@ class RunStore:
 
 
 def open_store(path: Path | str, runs: Iterable[str] | None = None) -> RunStore:
-    """The runs of a directory, or those that are named. Opens no table: see `Store.check`.
+    """The runs of a directory, or the named ones. Opens no table: see `Store.check`.
 
-    Raises StoreError when it is no such directory, when a run is not there, or when a newer
-    mockbroker wrote it.
+    Raises StoreError if it is no such directory, if a run is missing, or if a newer mockbroker
+    wrote it.
     """
     path = Path(path)
     if not path.is_dir():
@@ -171,9 +172,7 @@ def arrow() -> Any:
     try:
         import pyarrow
     except ImportError:
-        raise StoreError(
-            "tables are read and written with pyarrow: pip install 'mockbroker[pipeline]'"
-        ) from None
+        raise StoreError(missing("tables need", "pyarrow")) from None
     return pyarrow
 
 

@@ -1,9 +1,9 @@
 """The tables of a run: names, columns, types and meanings.
 
-`seq` numbers are those of the journal's entries: the order in which the cluster did things. Times
-are `virtual_ms` (the cluster's clock, ms since the epoch) and `real_ns` (real time, ns since the
-epoch). A partition is `topic_id` and `partition`, because a topic that was deleted and made again
-is another; `topic` is its name. A null means unknown or not applicable.
+`seq` numbers are those of the journal's entries: the order of events in the cluster. Times are
+`virtual_ms` (the cluster's clock, ms since the epoch) and `real_ns` (real time, ns since the
+epoch). A partition is `topic_id` and `partition`, because a topic that was deleted and created
+again is another; `topic` is its name. A null means unknown or not applicable.
 
 On disk a table is `<directory>/<table>/run=<run>/part-<n>.parquet`: zstd, hive-partitioned by run.
 """
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 # Grows with every change that breaks a reader of older tables.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 5
 
 
 class Column(NamedTuple):
@@ -46,7 +46,7 @@ _TIMES = (
 )
 _PLACE = (
     ("topic", "string", "its name"),
-    ("topic_id", "string", "its id, as Kafka writes ids"),
+    ("topic_id", "string", "its id in Kafka's form"),
     ("partition", "int32", "its number"),
 )
 
@@ -54,15 +54,15 @@ _REQUESTS = _table(
     "requests",
     "a request and its answer",
     ("seq", "int64", "the request"),
-    ("response_seq", "int64", "its answer, or the entry that there was none; null: neither"),
+    ("response_seq", "int64", "its answer, or the entry of its end without one; null: neither"),
     *_TIMES,
     ("elapsed_ns", "int64", "real time from the request to its answer"),
     ("broker", "int32", "node id"),
     ("listener", "string", "name of the listener"),
     ("connection", "int64", "number of the connection"),
     ("source", "string", "host:port of the client"),
-    ("client_id", "string", "as the client says"),
-    ("client_software", "string", "name and version, as the client says"),
+    ("client_id", "string", "in the request header"),
+    ("client_software", "string", "name and version in ApiVersions"),
     ("principal", "string", "the authenticated principal"),
     ("api", "string", "Kafka's name of the API"),
     ("api_version", "int16", ""),
@@ -80,7 +80,7 @@ _REQUESTS = _table(
     ("request_bytes", "int64", ""),
     ("response_bytes", "int64", ""),
     ("errors", "strings", "names of the error codes in the answer"),
-    ("outcome", "string", "why there was no whole answer; null when there was one"),
+    ("outcome", "string", "why the answer was not sent whole; null if it was"),
     ("rules", "strings", "the fault rules that changed it"),
 )
 
@@ -96,9 +96,9 @@ _BATCHES = _table(
     ("client_id", "string", ""),
     *_PLACE,
     ("leader_epoch", "int32", "of the append; null: not appended by this request"),
-    ("base_offset", "int64", "where it stands in the log; null: refused or unknown"),
+    ("base_offset", "int64", "of its first record; null: refused or unknown"),
     ("last_offset", "int64", "of its last record"),
-    ("records", "int32", "how many"),
+    ("records", "int32", "number of records"),
     ("bytes", "int32", "size of the batch"),
     ("producer_id", "int64", "null: without idempotence"),
     ("producer_epoch", "int16", ""),
@@ -118,7 +118,7 @@ _RECORDS = _table(
     *_PLACE,
     ("offset", "int64", ""),
     ("timestamp", "int64", "ms since the epoch"),
-    ("id", "string", "its header `mb-id`, or what the action `track` says; null: none"),
+    ("id", "string", "from its header `mb-id`, or as the action `track` defines; null: none"),
     (
         "value_hash",
         "int64",
@@ -138,18 +138,19 @@ _FETCHES = _table(
     ("client_id", "string", ""),
     ("group", "string", "the group it reads for, as far as that is certain"),
     ("member", "string", "the member it is, as far as that is certain"),
+    ("candidates", "strings", "the members it may be, where that is not certain; null: none"),
     *_PLACE,
     ("read_span", "int64", "its number within the run"),
     (
         "start",
         "string",
-        "why a read span begins with it: connection, rebalance, reset (a look-up of offsets), "
-        "jump (another offset without a known reason); null: it goes on",
+        "reason of a new read span: connection, rebalance, reset (a look-up of offsets), "
+        "jump (another offset without a known reason); null: the span continues",
     ),
     ("isolation_level", "int8", ""),
-    ("fetch_offset", "int64", "asked for"),
-    ("next_offset", "int64", "behind the last batch carried; fetch_offset when there is none"),
-    ("delivered", "int32", "how many records it brought, see deliveries"),
+    ("fetch_offset", "int64", "in the request"),
+    ("next_offset", "int64", "behind the last batch of the answer; fetch_offset without one"),
+    ("delivered", "int32", "number of its records in deliveries"),
     ("log_start_offset", "int64", "in the answer; null: absent"),
     ("last_stable_offset", "int64", "in the answer"),
     ("high_watermark", "int64", "in the answer"),
@@ -159,8 +160,8 @@ _FETCHES = _table(
 
 _DELIVERIES = _table(
     "deliveries",
-    "a record that an answer brought to a consumer: within the batches carried, at or above the "
-    "offset asked for, visible to its isolation level",
+    "a record that a consumer got from an answer: in its batches, at or above the fetch offset, "
+    "visible to the isolation level",
     ("response_seq", "int64", "the answer; see fetches"),
     *_PLACE,
     ("position", "int32", "0, 1, 2 ... in the order of the answer"),
@@ -174,6 +175,7 @@ _COMMITS = _table(
     ("seq", "int64", "the request; of a removal, the event"),
     ("response_seq", "int64", "the answer; null: none left the broker"),
     *_TIMES,
+    ("broker", "int32", "the coordinator"),
     ("group", "string", ""),
     ("member", "string", "null: not by a member"),
     ("generation", "int32", "null: not by a member"),
@@ -182,29 +184,30 @@ _COMMITS = _table(
     *_PLACE,
     ("offset", "int64", "null: removed"),
     ("transaction", "string", "as in batches; null: a plain commit"),
-    ("applied", "bool", "the coordinator took it"),
+    ("applied", "bool", "the coordinator wrote it"),
     ("reset", "bool", "by no member: an administrator, or a consumer without a group's protocol"),
     ("error", "string", "name of the error code; null: none"),
 )
 
 _GROUPS = _table(
     "groups",
-    "a group went from one state to another",
+    "a transition of a group",
     ("seq", "int64", ""),
     *_TIMES,
+    ("broker", "int32", "the coordinator"),
     ("group", "string", ""),
     ("protocol", "string", "classic or consumer (KIP-848)"),
-    ("former", "string", "state before, as DescribeGroups names it"),
+    ("former", "string", "state before, by DescribeGroups' name"),
     ("state", "string", "state after"),
     ("generation", "int32", "or the group epoch"),
-    ("members", "int32", "how many"),
+    ("members", "int32", "number of members"),
     ("reason", "string", "null: unknown"),
 )
 
 _ASSIGNMENTS = _table(
     "assignments",
     "a partition that a member was assigned",
-    ("seq", "int64", "the answer that gave it"),
+    ("seq", "int64", "the answer with it"),
     *_TIMES,
     ("group", "string", ""),
     ("generation", "int32", "or the member epoch"),
@@ -215,15 +218,15 @@ _ASSIGNMENTS = _table(
 
 _TRANSACTIONS = _table(
     "transactions",
-    "a transactional id went from one state to another, or a producer id got an epoch",
+    "a transition of a transactional id, or a new epoch of a producer id",
     ("seq", "int64", ""),
     *_TIMES,
     ("transactional_id", "string", "null: an idempotent producer"),
     ("producer_id", "int64", ""),
     ("producer_epoch", "int16", ""),
     ("transaction", "string", "as in batches; null: none is open or ends"),
-    ("former", "string", "state before, as DescribeTransactions names it"),
-    ("state", "string", "state after; InitProducerId: the answer that gave an epoch"),
+    ("former", "string", "state before, by DescribeTransactions' name"),
+    ("state", "string", "state after; InitProducerId: an answer with an epoch"),
 )
 
 _MARKERS = _table(
@@ -254,7 +257,12 @@ _REMOVALS = _table(
         "wanted: retention, compaction, delete_records, topic_deleted; "
         "not wanted: truncation, unclean_election, log_dir_failed",
     ),
-    ("cause", "string", "the rule or action that led to it; null: none is known"),
+    (
+        "cause",
+        "string",
+        "the rule or action that caused it; of an unclean election without one, unclean_election; "
+        "null: unknown",
+    ),
 )
 
 _WATERMARKS = _table(
@@ -270,7 +278,7 @@ _WATERMARKS = _table(
     ("high_watermark", "int64", ""),
     ("log_end_offset", "int64", ""),
     ("source", "string", "fetch, produce, list_offsets, event"),
-    ("cause", "string", "the rule or action that moved it; null: none"),
+    ("cause", "string", "the rule or action that changed them; null: none"),
 )
 
 _CLUSTER = _table(
@@ -284,7 +292,7 @@ _CLUSTER = _table(
     ("leader", "int32", "-1: none"),
     ("leader_epoch", "int32", ""),
     ("former_leader", "int32", ""),
-    ("isr", "string", "node ids, comma between"),
+    ("isr", "string", "node ids, separated by commas"),
     ("former_isr", "string", ""),
     ("replicas", "string", ""),
     ("unclean", "bool", ""),
@@ -299,8 +307,8 @@ _FAULTS = _table(
     *_TIMES,
     ("kind", "string", "fault, action, clock"),
     ("change", "string", "effect, action or change"),
-    ("rules", "strings", "names of rules; none: by hand"),
-    ("request_seq", "int64", "the request it touched"),
+    ("rules", "strings", "names of rules; empty: without a rule"),
+    ("request_seq", "int64", "the affected request"),
     ("api", "string", ""),
     ("client_id", "string", ""),
     ("broker", "int32", ""),
@@ -327,7 +335,7 @@ _OPERATIONS = _table(
 
 _GAPS = _table(
     "gaps",
-    "entries of the journal that are missing",
+    "missing entries of the journal",
     ("first_seq", "int64", ""),
     ("last_seq", "int64", ""),
     ("reason", "string", ""),
@@ -360,8 +368,8 @@ KINDS: Mapping[str, str] = {
     column.name: column.kind for table in TABLES.values() for column in table
 }
 
-# Columns that hold all groups and transactional ids of a request that names several. The columns
-# for a single one are null then.
+# Columns with all groups and transactional ids of a request that names several. The columns for a
+# single one are null then.
 PLURALS: Mapping[str, str] = {"group": "groups", "transactional_id": "transactional_ids"}
 
 

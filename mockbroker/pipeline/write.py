@@ -1,7 +1,7 @@
-"""Writing the tables of a run: rows in, rolled Parquet files and a manifest out.
+"""Writes the tables of a run: rows in, rolled Parquet files and a manifest out.
 
-Numbers that grow row by row (offsets, sequence numbers, times) are written as deltas, names as
-dictionaries; hashes are as random as they look. So a record or a delivery takes some ten bytes.
+Numbers that increase row by row (offsets, sequence numbers, times) are written as deltas, names as
+dictionaries; hashes are random. A record or a delivery therefore takes some ten bytes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.disk import DISK, sync_file
 from mockbroker.pipeline.store import (
     RUNS,
     UNFINISHED,
@@ -44,10 +45,10 @@ _HASHES = ("value_hash", "key_hash")
 class TableWriter:
     """Writes one run into a directory; a context manager, whose end completes the run.
 
-    Rows of a table come as mappings (`rows`) or as columns (`columns`), in any order of tables;
-    absent values are null. Files roll after `part_rows` rows and with `roll`. The manifest has the
-    run as incomplete until `close`, and still after an exception. Raises StoreError when the run
-    exists, unless `replace`.
+    Rows of a table are added as mappings (`rows`) or as columns (`columns`), in any order of
+    tables; absent values are null. Files roll after `part_rows` rows and with `roll`. In the
+    manifest the run is incomplete until `close`, and also after an exception. Raises StoreError if
+    the run exists, unless `replace`.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class TableWriter:
 
     @property
     def manifest(self) -> RunManifest:
-        """The run's manifest, as it is written next."""
+        """The run's manifest in its next version."""
         return self._manifest
 
     def rows(self, table: str, rows: Iterable[Mapping[str, object]]) -> None:
@@ -99,7 +100,7 @@ class TableWriter:
         self._manifest = replace(self._manifest, **facts)
 
     def at(self, seq: int, virtual_ms: int, real_ns: int) -> None:
-        """The newest entry of the run and its times, for the manifest."""
+        """Set the newest entry of the run and its times, for the manifest."""
         self._at = (seq, virtual_ms, real_ns)
 
     def roll(self) -> None:
@@ -109,7 +110,7 @@ class TableWriter:
         self._write_manifest()
 
     def close(self, *, complete: bool = True, reason: str = "") -> RunManifest:
-        """End the run and return its manifest; `reason` says why it is not complete."""
+        """End the run and return its manifest; `reason` is why it is not complete."""
         for files in self._tables.values():
             files.roll()
         self.describe(complete=complete, reason=reason)
@@ -152,7 +153,7 @@ class _TableFiles:
     """The files of one table of one run."""
 
     def __init__(self, directory: Path, table: str, run: str, part_rows: int) -> None:
-        self.written = 0  # rows in whole files
+        self.written = 0  # rows in complete files
         self._schema = arrow_schema(table)
         self._unfinished = directory / UNFINISHED / f"{run}.{table}.{os.getpid()}.parquet"
         self._place = directory / table / f"run={run}"
@@ -229,7 +230,7 @@ def replace_table(
 ) -> int:
     """Replace the rows of one table of a run; returns their number.
 
-    Raises StoreError when the run does not exist.
+    Raises StoreError if the run does not exist.
     """
     place = Path(directory)
     file = place / RUNS / f"{run}.json"
@@ -255,6 +256,20 @@ def remove_run(directory: Path, run: str) -> None:
     for file in (directory / UNFINISHED).glob(f"{run}.*.parquet"):
         file.unlink(missing_ok=True)
     (directory / RUNS / f"{run}.json").unlink(missing_ok=True)
+
+
+def sync_run(directory: Path, run: str) -> None:
+    """Return once the disk has the tables of a run and its manifest. Raises StoreError."""
+    files = [file for table in TABLES for file in parts(directory, table, run)]
+    files.append(directory / RUNS / f"{run}.json")
+    places = {place for file in files for place in (file.parent, file.parent.parent)}
+    try:
+        for file in files:
+            sync_file(DISK, file)
+        for place in sorted(places):
+            DISK.sync_directory(place)
+    except OSError as error:
+        raise StoreError(f"cannot write into {directory}: {error.strerror}") from None
 
 
 def _version() -> str:

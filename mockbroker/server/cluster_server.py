@@ -75,7 +75,9 @@ class ClusterServer:
             for user, each in self.cluster.scram_credentials.items()
             if user in config.users
         }
-        self.timekeeper = Timekeeper(self.cluster.runtime.timers, self.clock, self._spare_connected)
+        self.timekeeper = Timekeeper(
+            self.cluster.runtime.timers, self.clock, self._extend_connected_sessions
+        )
         self._network = SocketNetwork() if network is None else network
         self._trace = trace
         self.socket_servers = {
@@ -83,13 +85,13 @@ class ClusterServer:
             for index, broker in enumerate(self.cluster.processes.values())
         }
         self._connection_ids = 0
-        self._idle_since_ms_min = 0  # idle times count from here: the clock was advanced to it
+        self._idle_since_ms_min = 0  # idle times count from here, after an advance
         self._closes_idle = False  # whether a timer is set that closes idle connections
         self._nursery: trio.Nursery | None = None
         self.cluster.on_broker_state.append(self._broker_changed)
 
     def _make_cluster(self) -> Cluster:
-        """A new cluster, or the one that is stored."""
+        """A new cluster, or the stored one."""
         config = self.config
         stored = self._open_stored()
         cluster = self._journaled(
@@ -102,13 +104,13 @@ class ClusterServer:
             )
         )
         if stored is not None and stored.image is not None:
-            from mockbroker.server.storage.snapshots import put_back
+            from mockbroker.server.storage.snapshots import restore_stored
 
-            put_back(cluster, stored.image)
+            restore_stored(cluster, stored.image, stored.directory)
         return cluster
 
     def _journaled(self, cluster: Cluster) -> Cluster:
-        """The cluster, with a journal if the config has one."""
+        """The cluster, with a journal if the config requires one."""
         config = self.config
         if config.journal_bytes:
             journal = Journal(
@@ -147,19 +149,19 @@ class ClusterServer:
         return Snapshots(self)
 
     def jump_clock(self, by_ms: int) -> None:
-        """Advance the clock at once. Members and connections do not count as idle meanwhile."""
-        self._spare_connected(by_ms)
+        """Advance the clock at once. Members and connections do not become idle by it."""
+        self._extend_connected_sessions(by_ms)
         self.clock.jump(by_ms)
 
     @property
     def security(self) -> Security:
-        """The secured listeners. Raises ServerError where there are none."""
+        """The secured listeners. Raises ServerError if there are none."""
         if self._security is None:
             raise ServerError("every listener of this cluster is PLAINTEXT")
         return self._security
 
     def _socket_server(self, broker: Broker, index: int) -> SocketServer:
-        """The socket server of the broker at a place; its ports follow the first broker's."""
+        """The socket server of the broker at a position; its ports follow the first broker's."""
         listeners = [listener.of_broker(index) for listener in self.config.listeners]
         return SocketServer(
             self.cluster,
@@ -169,6 +171,7 @@ class ClusterServer:
             self._connect,
             self.stats,
             self._trace,
+            self.config.listener_configs,
         )
 
     @property
@@ -214,25 +217,35 @@ class ClusterServer:
 
             seed_topics(self.cluster, wanted)
 
-    async def advance_clock(
-        self, milliseconds: int, *, only: str | None = None, spare_connected: bool = True
-    ) -> None:
-        """Advance the cluster's clock, or the time of one part (see `find_domain`).
+    async def durable(self) -> None:
+        """Return once all changes so far are as safe as those that a response acknowledges."""
+        if self.data_dir is not None:
+            self.data_dir.flush()
+            await self.data_dir.durable()
 
-        Raises ValueError for a negative step or an unknown part, RuntimeError where the run's clock
-        is not an AdjustableClock.
+    async def advance_clock(
+        self, milliseconds: int, *, only: str | None = None, extend_sessions: bool = True
+    ) -> None:
+        """Advance the cluster's clock, or one clock domain (see `find_domain`).
+
+        With `extend_sessions` the sessions of connected members are extended by the time of the
+        advance. Raises ValueError for a negative step or an unknown domain, and RuntimeError if the
+        run's clock is not an AdjustableClock.
         """
-        spared = {"spare_connected": spare_connected}
         if only is None:
-            await self.timekeeper.advance(milliseconds, **spared)
+            await self.timekeeper.advance(milliseconds, extend_sessions=extend_sessions)
         else:
-            part = find_domain(self.cluster, only)
-            await self.timekeeper.advance_part(part, milliseconds, **spared)
-        self._journal_clock("moved on", advance_ms=milliseconds, only=only, **spared)
+            domain = find_domain(self.cluster, only)
+            await self.timekeeper.advance_domain(
+                domain, milliseconds, extend_sessions=extend_sessions
+            )
+        self._journal_clock(
+            "advance", advance_ms=milliseconds, only=only, extend_sessions=extend_sessions
+        )
 
     def set_clock_rate(self, rate: float) -> None:
         """Run `rate` seconds for each second of real time; 0 freezes. Raises as
-        `AdjustableClock.set_rate`, and RuntimeError where the run's clock is not one.
+        `AdjustableClock.set_rate`, and RuntimeError if the run's clock is not one.
         """
         adjustable_clock().set_rate(rate)
         self._journal_clock("rate", rate=rate)
@@ -241,25 +254,22 @@ class ClusterServer:
         if self.cluster.runtime.journal is not None:
             self.cluster.runtime.journal.fact(self.clock.now_ms(), "clock", change=change, **facts)
 
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve until cancelled."""
-        async with trio.open_nursery() as nursery:
-            self._nursery = nursery
-            self.cluster.runtime.clock_control = RunClock(self, nursery)
-            nursery.start_soon(self.timekeeper.run)
-            nursery.start_soon(self._network.run)
-            if self.data_dir is not None:
-                nursery.start_soon(self.data_dir.run)
-            for host in self.socket_servers.values():
-                host.run_in(nursery)
-            task_status.started()
-            await trio.sleep_forever()
+    def run_in(self, nursery: trio.Nursery) -> None:
+        """Serve in tasks of `nursery` until it is cancelled."""
+        self._nursery = nursery
+        self.cluster.runtime.clock_control = RunClock(self, nursery)
+        nursery.start_soon(self.timekeeper.run)
+        nursery.start_soon(self._network.run)
+        if self.data_dir is not None:
+            nursery.start_soon(self.data_dir.run)
+        for host in self.socket_servers.values():
+            host.run_in(nursery)
 
     def _close_idle_connections(self) -> None:
         """Close connections that were idle for connections.max.idle.ms; set a timer for the next.
 
-        There is no timer while there is no connection: a week of virtual time would otherwise stop
-        a thousand times for it.
+        No timer runs without connections: it would interrupt a week of virtual time a thousand
+        times.
         """
         idle_ms = self.cluster.config_int("connections.max.idle.ms")
         self._closes_idle = idle_ms >= 0 and any(
@@ -274,9 +284,9 @@ class ClusterServer:
             oldest = min((at for at in found if at is not None), default=now_ms)
         self.cluster.runtime.timers.call_at(oldest + idle_ms, self._close_idle_connections)
 
-    def _spare_connected(self, by_ms: int) -> None:
-        """Before the clock is advanced: connected clients do not count as idle meanwhile."""
-        self.cluster.spare_connected_members(by_ms)
+    def _extend_connected_sessions(self, by_ms: int) -> None:
+        """Extend sessions before an advance; connected clients do not become idle during it."""
+        self.cluster.extend_connected_sessions(by_ms)
         self._idle_since_ms_min = self.cluster.runtime.now_ms() + by_ms
 
     def _broker_changed(self, broker: Broker) -> None:
@@ -287,9 +297,9 @@ class ClusterServer:
             self.socket_servers[broker.node_id] = host
             if self._nursery is not None:
                 host.run_in(self._nursery)
-        host.broker = broker  # a removed broker may have come back under its id
+        host.broker = broker  # a removed broker may return under its id
         if broker.state == RUNNING:
-            # A stopped broker without endpoints comes back on other ports.
+            # A stopped broker without endpoints gets other ports.
             host.bind(new_ports=bool(broker.stopped_how) and not broker.endpoints)
             host.gate.open()
         elif broker.state == PAUSED:
@@ -343,7 +353,7 @@ async def open_server(
 ) -> AsyncIterator[ClusterServer]:
     """A serving cluster for the length of the block; clients may connect from its first line on.
 
-    `network`, `real_ns` and `clock` are what `ClusterServer` takes.
+    `network`, `real_ns` and `clock` are as for `ClusterServer`.
     """
     server = ClusterServer(
         config or ServerConfig(), trace=trace, network=network, real_ns=real_ns, clock=clock
@@ -354,7 +364,7 @@ async def open_server(
         if server.data_dir is not None:
             server.data_dir.follow(server.cluster)
         async with trio.open_nursery() as nursery:
-            await nursery.start(server.run)
+            server.run_in(nursery)
             yield server
             nursery.cancel_scope.cancel()
     finally:

@@ -21,7 +21,11 @@ _LISTENER_PREFIX = "listener.name."
 
 
 class ServerError(Exception):
-    """The cluster cannot be started; the message says what to change."""
+    """The cluster cannot be started; the message names the remedy."""
+
+
+class StorageError(ServerError):
+    """The data directory of a running cluster cannot be written. The cluster has ended."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,9 @@ class ListenerSpec:
 
 @dataclass(frozen=True)
 class SeedRecord:
-    """One record of a seeded topic. Without a partition, the key decides, as in Java's producer."""
+    """One record of a seeded topic. Without a partition, the key decides, as with Java's
+    producer.
+    """
 
     value: bytes | None
     key: bytes | None = None
@@ -151,7 +157,7 @@ class ServerConfig:
         return {**prefixed, **listener.configs}
 
     def specs(self) -> list[BrokerSpec]:
-        """The brokers. Raises ServerError for ids, racks or ports that do not fit."""
+        """The brokers. Raises ServerError for conflicting ids, racks or ports."""
         ids = list(self.node_ids) if self.node_ids is not None else list(range(1, self.brokers + 1))
         if not ids:
             raise ServerError("a cluster needs at least one broker")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file that only its owner can read, from the first byte on."""
+    """Write a file that only its owner can read."""
     path.touch(mode=0o600)
-    path.chmod(0o600)  # a file of this name may be there, and open to others
+    path.chmod(0o600)  # an existing file may be open to others
     path.write_bytes(data)

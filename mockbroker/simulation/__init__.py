@@ -5,9 +5,9 @@
     assert simulate(seed=7).violations == []
     assert simulate(seed=7, mode="streams").violations == []  # over connections
 
-Nouns: a *plan* says everything about one simulation; a *seed* makes a plan. A *step* is something
-that is done to the cluster at a time of the plan. A *script* is what a client does. A *law* is what
-must hold whatever happens; where it does not, there is a *violation*.
+A *plan* is a simulation as data; a *seed* makes a plan. A *step* is an action on the cluster at a
+time of the plan. A *script* is the behaviour of a client. A *law* is a condition that must always
+hold; a *violation* is a case in which it does not.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ __all__ = [
     "virtual_run",
 ]
 
-_PLACES = {
+_MODULES = {
     "generate": "swarm",
     "LAWS": "laws",
     "Law": "laws",
@@ -87,10 +87,10 @@ _RENAMED = {"parse_plan": "parse", "read_plan": "read"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, when it is: scripts need nothing of the rest."""
-    if name not in _PLACES:
+    """Import a name on its first use, because scripts need few modules."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    module = import_module(f"{__name__}.{_PLACES[name]}")
+    module = import_module(f"{__name__}.{_MODULES[name]}")
     return getattr(module, _RENAMED.get(name, name))

@@ -1,7 +1,7 @@
-"""Hops between brokers that get lost or are late, by the numbers of a plan's seed.
+"""Lost and late hops between brokers, drawn from a plan's seed.
 
-Markers and verifications of transactions are late now and then, so that others overtake them: each
-kind goes over a connection of its own. Of all other requests some are lost while a plan says so.
+Markers and verifications of transactions are sometimes late, so that others overtake them; each
+kind has its own connection. Other requests are lost while a plan has `lose_messages`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REPLICATION = frozenset((ApiKey.FETCH, ApiKey.OFFSET_FOR_LEADER_EPOCH, ApiKey.A
 
 
 class Disturbance:
-    """An interceptor of hops (see `network.Interceptor`), which looks at no request."""
+    """An interceptor of hops (see `network.Interceptor`) that does not decode requests."""
 
     def __init__(self, network: Network, rng: random.Random) -> None:
         self._network = network
@@ -33,7 +33,7 @@ class Disturbance:
         self._one_in = 0
 
     def lose(self, one_in: int, rng: random.Random) -> None:
-        """Lose one request of replication in so many from now on; 0 loses none any more."""
+        """Lose one replication request in `one_in` from now on; 0 loses none."""
         self._one_in, self._lost_rng = one_in, rng
 
     def intercepts(
@@ -43,11 +43,11 @@ class Disturbance:
         receiver: int,  # noqa: ARG002
         partition: Partition | None = None,  # noqa: ARG002
     ) -> bool:
-        """Whether such a hop may be disturbed just now."""
+        """Whether a hop may be disturbed now."""
         return api in _TRANSACTIONAL or (self._one_in > 0 and api in _REPLICATION)
 
     def on_send(self, hop: Hop) -> None:
-        """Let a hop set out, late, or not at all."""
+        """Send a hop, delay it, or lose it."""
         late_ms = 0
         if hop.API is ApiKey.WRITE_TXN_MARKERS:
             drawn = self._late_or_lost()
@@ -59,10 +59,10 @@ class Disturbance:
             hop.lost()
             return
         hop.intercepted = _DisturbedHop(self, hop)
-        self._network.carry_request(hop, hop.arrive, hop.unreached, late_ms)
+        self._network.carry_request(hop, hop.handle_request, hop.disconnected, late_ms)
 
     def answered(self, hop: Hop, answer: Any, late_ms: int) -> None:
-        """Let an answer set out, late, or not at all."""
+        """Send an answer, delay it, or lose it."""
         if hop.API in _TRANSACTIONAL:
             drawn = self._late_or_lost()
             if drawn is None and hop.API is ApiKey.WRITE_TXN_MARKERS:
@@ -72,10 +72,10 @@ class Disturbance:
         elif self._is_lost(hop):
             hop.lost()
             return
-        self._network.carry_answer(hop, partial(hop.take, answer), hop.lost, late_ms)
+        self._network.carry_answer(hop, partial(hop.handle_answer, answer), hop.lost, late_ms)
 
     def _late_or_lost(self) -> int | None:
-        """By how many ms something of a transaction is late; None where it is lost."""
+        """The delay of a transactional hop in ms; None if it is lost."""
         if self._rng.random() >= LATE_SHARE:
             return 0
         if self._rng.random() < LOST_SHARE:
@@ -91,7 +91,7 @@ class Disturbance:
 
 
 class _DisturbedHop:
-    """Brings the answer to a hop to the disturbance."""
+    """Passes the answer of a hop to the disturbance."""
 
     __slots__ = ("_disturbance", "_hop")
 
@@ -100,5 +100,5 @@ class _DisturbedHop:
         self._hop = hop
 
     def answered(self, answer: Any, late_ms: int) -> None:
-        """The receiver answers."""
+        """Handle the receiver's answer."""
         self._disturbance.answered(self._hop, answer, late_ms)

@@ -1,7 +1,7 @@
-"""Drawing the arguments of an action from its own schema.
+"""Random arguments of an action, drawn by its schema.
 
-An argument is drawn by what its field is called (a node, a topic, a group) and by its type. So an
-action that is added tomorrow is simulated tomorrow.
+An argument is drawn by the name of its field (a node, a topic, a group) and by its type. A new
+action is therefore simulated without a change here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TRIES = 20
 
 
 class Names(NamedTuple):
-    """What there is to be named."""
+    """The names that arguments may have."""
 
     nodes: tuple[int, ...]
     topics: tuple[str, ...]
@@ -35,12 +35,12 @@ class Names(NamedTuple):
 
 
 def draw_action(name: str, names: Names, rng: random.Random) -> dict[str, Any] | None:
-    """Arguments of an action as plain data; None where nothing fits, as without any group."""
+    """Arguments of an action as plain data; None if there are none, such as without a group."""
     type_ = ACTIONS[name].arguments
     for _ in range(TRIES):
         try:
             data = to_data(draw_struct(type_, names, rng))
-        except (ValueError, IndexError):  # refused by the struct, or there is nothing to choose
+        except (ValueError, IndexError):  # refused by the struct, or no name to choose
             continue
         assert isinstance(data, dict)
         return data
@@ -48,7 +48,7 @@ def draw_action(name: str, names: Names, rng: random.Random) -> dict[str, Any] |
 
 
 def draw_struct(type_: type[msgspec.Struct], names: Names, rng: random.Random) -> msgspec.Struct:
-    """A struct with drawn fields. Raises ValueError where the struct refuses them."""
+    """A struct with drawn fields. Raises ValueError if the struct refuses them."""
     given: dict[str, Any] = {}
     for field in _fields(type_):
         if field.required or rng.random() < OPTIONAL_SHARE:
@@ -59,9 +59,7 @@ def draw_struct(type_: type[msgspec.Struct], names: Names, rng: random.Random) -
 _fields = cache(msgspec.structs.fields)
 
 
-def _draw(  # noqa: C901 - one case for each kind of name
-    name: str, type_: Any, names: Names, rng: random.Random, given: dict[str, Any]
-) -> Any:
+def _draw(name: str, type_: Any, names: Names, rng: random.Random, given: dict[str, Any]) -> Any:
     match name:
         case "node":
             return rng.choice(names.nodes)
@@ -83,8 +81,6 @@ def _draw(  # noqa: C901 - one case for each kind of name
             return rng.choice(names.instance_ids)
         case "client_id" | "member":
             return rng.choice(("*", *names.client_ids))
-        case "kind":
-            return rng.choice(("group", "transaction"))
         case "key" if given.get("kind") == "transaction" or (
             "kind" not in given and not names.groups
         ):
@@ -129,7 +125,7 @@ def _draw_type(type_: Any, names: Names, rng: random.Random) -> Any:
         return rng.choice(
             (*names.topics, *names.groups, *names.transactional_ids, *names.client_ids, "x")
         )
-    raise ValueError(f"nothing is drawn of {type_!r}")
+    raise ValueError(f"cannot draw a value of {type_!r}")
 
 
 def _draw_annotated(args: tuple[Any, ...], names: Names, rng: random.Random) -> Any:

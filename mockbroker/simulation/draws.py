@@ -1,6 +1,4 @@
-"""A generator of numbers that draws what `random.Random` draws from the same seed, in half the
-time: a simulation draws some thousand times.
-"""
+"""A faster `random.Random`: it draws the same numbers from a seed in half the time."""
 
 from __future__ import annotations
 
@@ -12,10 +10,10 @@ T = TypeVar("T")
 
 
 class Draws(random.Random):
-    """`randint` and `choice` without the steps between them and the bits."""
+    """`randint` and `choice` directly on `getrandbits`."""
 
     def randint(self, a: int, b: int) -> int:
-        """As `Random.randint`. Raises ValueError where b < a."""
+        """As `Random.randint`. Raises ValueError if b < a."""
         width = b - a + 1
         if width <= 0:
             raise ValueError(f"there is no number from {a} to {b}")
@@ -26,7 +24,7 @@ class Draws(random.Random):
         return a + drawn
 
     def choice(self, seq: Sequence[T] | Any) -> Any:
-        """As `Random.choice`. Raises IndexError where there is nothing to choose."""
+        """As `Random.choice`. Raises IndexError for an empty sequence."""
         count = len(seq)
         if not count:
             raise IndexError("there is nothing to choose")

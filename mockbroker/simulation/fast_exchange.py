@@ -158,7 +158,7 @@ class FastExchange(ServedExchange):
         due_ms = self.runtime.now_ms() + within_ms
         await _Wait(partial(self.runtime.timers.call_at, due_ms))
 
-    def unanswered(self, fate: str) -> None:
+    def unanswered(self, outcome: str) -> None:
         """Nothing to do: nobody writes it down."""
 
     def mute(self, wait_ms: int) -> None:

@@ -446,9 +446,17 @@ class History:
             self._void_ambiguous(sent)
 
     def accepted(
-        self, what: str, transactional_id: str, producer_id: int, epoch: int, sent: int
+        self,
+        what: str,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        sent: int,
+        partition: tuple[bytes, int] | None = None,
     ) -> None:
-        """A request of a producer was acknowledged, which it had first sent at turn `sent`."""
+        """A request of a producer was acknowledged, which it had first sent at turn `sent`. For a
+        batch, `partition` is where it was written.
+        """
         for given in reversed(self.given.get(transactional_id, ())):
             if given.told < sent:
                 if given.producer_id == producer_id and given.epoch > epoch:
@@ -456,5 +464,5 @@ class History:
                         f"{what} under epoch {epoch} of producer {producer_id} was acknowledged, "
                         f"and {transactional_id} was given epoch {given.epoch} before"
                     )
-                    self.unfenced.append(Unfenced(sentence))
+                    self.unfenced.append(Unfenced(sentence, partition))
                 return

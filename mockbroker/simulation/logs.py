@@ -1,4 +1,4 @@
-"""Logs as a reader of all their batches sees them; of a batch only the header counts."""
+"""Views of logs and their batches, read from the batch headers."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ class BatchView(msgspec.Struct, frozen=True, gc=False):
 
 
 class LogView(NamedTuple):
-    """The log of one partition, as its leader has it. `has_holes` says whether compaction has taken
-    offsets out of it.
-    """
+    """The leader's log of one partition. `has_holes`: compaction has removed offsets."""
 
     topic: str
     topic_id: bytes
@@ -56,12 +54,12 @@ class LogView(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The partition as people write it."""
+        """The text of the partition, such as `orders-0`."""
         return f"{self.topic}-{self.partition}"
 
     @property
     def key(self) -> tuple[bytes, int]:
-        """The partition, whatever its topic is called."""
+        """The partition by topic id."""
         return self.topic_id, self.partition
 
 

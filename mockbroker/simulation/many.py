@@ -1,8 +1,7 @@
-"""Running many seeds, in several processes if wanted."""
+"""Runs of many seeds, in one process or several."""
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import traceback
 from collections import Counter
@@ -19,7 +18,7 @@ SEEDS_A_TASK = 5
 
 
 class Result(NamedTuple):
-    """What came of one seed, small enough to be sent from one process to another."""
+    """The result of one seed, without its world, to be sent between processes."""
 
     seed: int
     violations: list[Violation]
@@ -29,8 +28,7 @@ class Result(NamedTuple):
 
 
 def result_of(seed: int, mode: Mode = "fast") -> Result:
-    """Simulate a seed; an exception is a result, too."""
-    gc.disable()  # a simulation ends before it has made much garbage
+    """Simulate a seed; an exception is a violation of the law `NO_FAILURES`."""
     try:
         outcome = simulate(seed, mode)
     except Exception as error:  # a fault of the cluster's, or of the simulator's
@@ -38,13 +36,11 @@ def result_of(seed: int, mode: Mode = "fast") -> Result:
         where = f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
         violation = Violation(NO_FAILURES, where, -1, -1)
         return Result(seed, [violation], Counter(), "", traceback.format_exc())
-    finally:
-        gc.enable()
     return Result(seed, outcome.violations, outcome.counts, outcome.digest)
 
 
 def results(seeds: Iterable[int], jobs: int, mode: Mode = "fast") -> Iterator[Result]:
-    """The results of many seeds, as they come; with one job in the order of the seeds."""
+    """The results of many seeds, in the order of completion; with one job in that of the seeds."""
     if jobs <= 1:
         for seed in seeds:
             yield result_of(seed, mode)

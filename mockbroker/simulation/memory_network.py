@@ -1,11 +1,11 @@
 """A network in memory: ports, links and streams between clients and brokers of one trio run.
 
-Nouns: a *pipe* carries bytes one way. It holds what was sent and has not arrived (*in flight*),
-and what arrived and was not read. An *end* is one side of a connection: the pipe that it reads and
-the one that it writes. A broker has an end as its *link*, a client as its *stream*.
+A *pipe* carries bytes in one direction: those in flight, and those that have arrived and are not
+read. An *end* is one side of a connection, with the pipe that it reads and the pipe that it writes.
+A broker's end is a *link*, a client's a *stream*.
 
-A connection behaves as TCP does: bytes come in order, in pieces, after some time; a full pipe holds
-its sender up; FIN follows the bytes before it; RST overtakes them. All that is drawn comes from one
+A connection behaves like TCP: bytes arrive in order, in pieces, after a delay; a full pipe blocks
+its writer; FIN follows the bytes before it; RST overtakes them. All random numbers come from one
 generator.
 """
 
@@ -26,6 +26,7 @@ import trio
 
 from mockbroker.server.config import PORT_MAX, ServerError
 from mockbroker.server.network.acceptor import Accept
+from mockbroker.server.network.pause_gate import PauseGate
 from mockbroker.server.network.transport import Buffer
 from mockbroker.simulation.virtual_run import VirtualClock
 
@@ -37,19 +38,19 @@ ANY_HOST = ("", "0.0.0.0", "::")  # noqa: S104 - a port in memory
 
 
 class Wires(NamedTuple):
-    """How bytes travel. Times are ms of virtual time."""
+    """The properties of connections. Times are ms of virtual time."""
 
-    latency_ms: tuple[int, int] = (0, 1)  # of each piece, from the least to the most
-    cut_share: float = 0.1  # of all that is sent at once: how much comes in several pieces
+    latency_ms: tuple[int, int] = (0, 1)  # the bounds for each piece
+    cut_share: float = 0.1  # the share of writes that arrive in several pieces
     pieces_max: int = 4
-    buffer_bytes: int = 64 * 1024  # what a pipe holds
+    buffer_bytes: int = 64 * 1024  # the capacity of a pipe
 
 
 WIRES = Wires()
 
 
 class MemoryNetwork:
-    """Ports by their numbers, and what connects to them. Belongs to one virtual run."""
+    """The ports and connections of one virtual run."""
 
     def __init__(self, clock: VirtualClock, rng: random.Random, wires: Wires) -> None:
         self.clock = clock
@@ -74,13 +75,13 @@ class MemoryNetwork:
         return opened
 
     async def run(self) -> None:
-        """As `Network.run`: nothing, as what is in flight arrives by the clock."""
+        """As `Network.run`: nothing, because bytes in flight arrive by callbacks of the clock."""
 
     def close(self) -> None:
         """As `Network.close`."""
 
     async def connect(self, port: int) -> MemoryStream:
-        """A connection to whoever listens on `port`. Raises ConnectionRefusedError."""
+        """A connection to a port. Raises ConnectionRefusedError."""
         await trio.lowlevel.checkpoint()
         delay_s = self.delay_s()
         if delay_s:
@@ -90,7 +91,7 @@ class MemoryNetwork:
             raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
         near, far = self._pair()
         self._next_client_port += 1
-        found.come(far, (CLIENT_HOST, self._next_client_port))
+        found.connected(far, (CLIENT_HOST, self._next_client_port))
         return MemoryStream(near)
 
     def _pair(self) -> tuple[End, End]:
@@ -98,13 +99,13 @@ class MemoryNetwork:
         return End(down, up), End(up, down)
 
     def delay_s(self) -> float:
-        """How long the next piece takes."""
+        """The latency of the next piece."""
         low, high = self.wires.latency_ms
-        # By hand, as `randint` takes three times as long.
+        # `randint` takes three times as long.
         return (low + int(self.rng.random() * (high - low + 1))) / 1000 if high else 0.0
 
     def pieces(self, data: bytes) -> list[bytes]:
-        """What is sent at once, as several pieces."""
+        """The bytes of one write, cut into several pieces."""
         wires, rng = self.wires, self.rng
         if len(data) < 2:
             return [data]
@@ -124,25 +125,28 @@ class MemoryAcceptor:
         self.port = port
         self._network = network
         self._waiting: deque[tuple[End, tuple[str, int]]] = deque()
-        self._came = trio.Event()
+        self._woken = trio.Event()
         self._closed = False
 
-    def come(self, end: End, peer: tuple[str, int]) -> None:
-        """A client has connected; it waits until it is accepted."""
+    def connected(self, end: End, peer: tuple[str, int]) -> None:
+        """Queue a client's connection until it is accepted."""
         self._waiting.append((end, peer))
-        self._came.set()
+        self._woken.set()
 
-    async def accept(self, accept: Accept) -> None:
+    async def accept(self, accept: Accept, gate: PauseGate) -> None:
         """As `Acceptor.accept`."""
         while not self._closed:
             while self._waiting:
+                if gate.shut:
+                    await gate.wait()
+                    continue
                 end, peer = self._waiting.popleft()
                 accept(MemoryLink(end), peer)
-            self._came = trio.Event()
-            await self._came.wait()
+            self._woken = trio.Event()
+            await self._woken.wait()
 
     def close(self) -> None:
-        """As `Acceptor.close`. Clients that nobody has accepted are reset."""
+        """As `Acceptor.close`. Connections that were not accepted are reset."""
         if self._closed:
             return
         self._closed = True
@@ -150,11 +154,11 @@ class MemoryAcceptor:
         for end, _ in self._waiting:
             end.close(reset=True)
         self._waiting.clear()
-        self._came.set()
+        self._woken.set()
 
 
 class Pipe:
-    """Bytes on their way in one direction."""
+    """The bytes of one direction of a connection."""
 
     __slots__ = (
         "_arrives_s",
@@ -172,7 +176,7 @@ class Pipe:
 
     def __init__(self, network: MemoryNetwork) -> None:
         self._network = network
-        self._arrives_s = 0.0  # when the last piece in flight does
+        self._arrives_s = 0.0  # the arrival time of the last piece in flight
         self._reader: trio.lowlevel.Task | None = None
         self._writer: trio.lowlevel.Task | None = None
         self.room = network.wires.buffer_bytes
@@ -180,28 +184,28 @@ class Pipe:
         self.ended = False  # FIN has arrived
         self.broken = False  # RST has
         self.gone = False  # the reader has closed its end
-        self.on_gone: Callable[[], None] | None = None  # bytes have come for a reader that is gone
+        self.on_gone: Callable[[], None] | None = None  # called if bytes arrive after that
         self.on_readable: Callable[[], None] | None = None
 
     # -- writing -----------------------------------------------------------------------------------
 
     def write(self, data: bytes) -> None:
-        """Send all of it; there has to be room."""
+        """Send all bytes; the pipe must have room."""
         if not data:
             return
         self.room -= len(data)
         network = self._network
         if network.rng.random() >= network.wires.cut_share:
-            self._fly(partial(self._arrive, memoryview(data)))
+            self._send(partial(self._arrive, memoryview(data)))
         else:
             for piece in network.pieces(data):
-                self._fly(partial(self._arrive, memoryview(piece)))
+                self._send(partial(self._arrive, memoryview(piece)))
 
     def end(self) -> None:
-        """Send FIN behind everything."""
-        self._fly(self._end)
+        """Send FIN after all bytes."""
+        self._send(self._end)
 
-    def _fly(self, arrive: Callable[[], None]) -> None:
+    def _send(self, arrive: Callable[[], None]) -> None:
         clock = self._network.clock
         now_s = clock.current_time()
         at_s = max(now_s + self._network.delay_s(), self._arrives_s)
@@ -212,7 +216,7 @@ class Pipe:
             clock.call_at(at_s, arrive)
 
     def break_off(self) -> None:
-        """RST: what is in flight is lost, what has arrived may still be read."""
+        """RST: bytes in flight are lost, bytes that have arrived may still be read."""
         if not self.broken:
             self.broken = True
             self.wake_reader()
@@ -229,17 +233,17 @@ class Pipe:
             return
         self.arrived.append(piece)
         self.wake_reader()
-        self._tell_readable()
+        self._notify_readable()
 
-    def _tell_readable(self) -> None:
+    def _notify_readable(self) -> None:
         on_readable, self.on_readable = self.on_readable, None
         if on_readable is not None:
             on_readable()
 
-    def tell_readable_soon(self) -> None:
-        """Call `on_readable` for what has arrived already, unless it is taken away before."""
+    def notify_readable_soon(self) -> None:
+        """Call `on_readable` for bytes that have arrived already, unless it is removed before."""
         clock = self._network.clock
-        clock.call_at(clock.current_time(), self._tell_readable)
+        clock.call_at(clock.current_time(), self._notify_readable)
 
     def _end(self) -> None:
         self.ended = True
@@ -249,12 +253,13 @@ class Pipe:
 
     @property
     def readable(self) -> bool:
-        """Whether reading would not wait: there are bytes, or there will never be any."""
+        """Whether a read would not wait: bytes have arrived, or none will arrive."""
         return bool(self.arrived) or self.ended or self.broken
 
     def take(self, bytes_max: int) -> memoryview:
-        """At most so many bytes of what has come; none at the end of the stream. Only when
-        `readable`. Raises ConnectionResetError.
+        """At most so many arrived bytes; none at the end of the stream.
+
+        The pipe must be `readable`. Raises ConnectionResetError.
         """
         if not self.arrived:
             if self.broken:
@@ -267,7 +272,7 @@ class Pipe:
         else:
             self.arrived.popleft()
         self.room += len(piece)
-        # As Linux does: a writer that is woken for each few bytes would send these few bytes.
+        # As in Linux, a writer is woken only for a third of the buffer.
         if self._writer is not None and 3 * self.room >= self._network.wires.buffer_bytes:
             self.wake_writer()
         return piece
@@ -275,7 +280,7 @@ class Pipe:
     # -- waiting -----------------------------------------------------------------------------------
 
     async def wait_readable(self) -> None:
-        """Return once there is something to read, or will never be."""
+        """Wait until the pipe is readable."""
         if self._reader is not None:
             raise trio.BusyResourceError("another task reads from this stream already")
         self._reader = trio.lowlevel.current_task()
@@ -286,7 +291,7 @@ class Pipe:
         return trio.lowlevel.Abort.SUCCEEDED
 
     async def wait_room(self) -> None:
-        """Return once there may be room again."""
+        """Wait until the pipe may have room."""
         if self._writer is not None:
             raise trio.BusyResourceError("another task writes to this stream already")
         self._writer = trio.lowlevel.current_task()
@@ -297,13 +302,13 @@ class Pipe:
         return trio.lowlevel.Abort.SUCCEEDED
 
     def wake_reader(self, error: BaseException | None = None) -> None:
-        """Let the task that waits to read go on, with `error` where there is one."""
+        """Wake the task that waits to read, with `error` if given."""
         task, self._reader = self._reader, None
         if task is not None:
             trio.lowlevel.reschedule(task, _woken(error))
 
     def wake_writer(self, error: BaseException | None = None) -> None:
-        """The same for the task that waits for room."""
+        """Wake the task that waits for room, with `error` if given."""
         task, self._writer = self._writer, None
         if task is not None:
             trio.lowlevel.reschedule(task, _woken(error))
@@ -317,7 +322,7 @@ def _woken(error: BaseException | None) -> outcome.Outcome[None]:
 
 
 def reset_by_peer() -> ConnectionResetError:
-    """What reading from a connection raises after RST."""
+    """The error of a read after RST."""
     return ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
 
 
@@ -332,7 +337,7 @@ class End:
         self.closed = False
 
     def write(self, parts: Sequence[Buffer]) -> Sequence[Buffer]:
-        """Send what there is room for; the rest, as one part. Raises OSError."""
+        """Send the bytes for which the pipe has room; returns the rest. Raises OSError."""
         pipe = self.outgoing
         if self.closed:
             raise OSError(errno.EBADF, "Bad file descriptor")
@@ -348,7 +353,7 @@ class End:
         return (memoryview(data)[max(room, 0) :],)
 
     def close(self, *, reset: bool) -> None:
-        """Close with FIN, or with RST: as a kernel does, also where something was not read."""
+        """Close with FIN, or with RST if `reset` or if arrived bytes were not read."""
         if self.closed:
             return
         self.closed = True
@@ -361,12 +366,12 @@ class End:
         else:
             outgoing.end()
             incoming.gone = True
-            incoming.on_gone = self._unwanted
+            incoming.on_gone = self._reset
         incoming.arrived.clear()
         incoming.on_readable = None
 
-    def _unwanted(self) -> None:
-        """The other side goes on sending: RST."""
+    def _reset(self) -> None:
+        """Send RST, because bytes arrived after the close."""
         self.incoming.break_off()
         self.outgoing.break_off()
 
@@ -379,11 +384,16 @@ class MemoryLink:
     def __init__(self, end: End) -> None:
         self._end = end
 
+    @property
+    def descriptor(self) -> int | None:
+        """As `Link.descriptor`."""
+        return None
+
     async def receive_into(self, view: memoryview, *, expect_data: bool = False) -> int:
         """As `Transport.receive_into`."""
         end, pipe = self._end, self._end.incoming
         if not expect_data and pipe.readable:
-            await trio.lowlevel.checkpoint()  # others get their turn, as while a socket is asked
+            await trio.lowlevel.checkpoint()  # other tasks run, as during a read from a socket
         while not end.closed:
             if pipe.readable:
                 piece = pipe.take(len(view))
@@ -416,7 +426,7 @@ class MemoryLink:
         pipe = self._end.incoming
         pipe.on_readable = on_readable
         if pipe.arrived:
-            pipe.tell_readable_soon()
+            pipe.notify_readable_soon()
 
     def forget(self) -> None:
         """As `Link.forget`."""
@@ -449,7 +459,8 @@ class MemoryStream(trio.abc.HalfCloseableStream):
                     raise trio.BrokenResourceError(str(error)) from error
                 if not parts:
                     return
-                await end.outgoing.wait_room()
+                if not end.outgoing.broken:  # RST may have come at once
+                    await end.outgoing.wait_room()
 
     async def wait_send_all_might_not_block(self) -> None:
         """As `trio.abc.SendStream.wait_send_all_might_not_block`."""

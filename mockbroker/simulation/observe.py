@@ -6,7 +6,7 @@ what it goes by.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,28 +14,24 @@ import msgspec
 from mockbroker.core.brokers.broker import Broker
 from mockbroker.core.brokers.broker_life import RUNNING
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.coordinator.shard import stored_records
 from mockbroker.core.groups.consumer.group import ConsumerGroup
 from mockbroker.core.groups.consumer.members import ConsumerMember
 from mockbroker.core.groups.consumer.states import MemberState
-from mockbroker.core.groups.records import OffsetRecord, parse
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.groups.states import State as GroupState
 from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker.core.replication.partition import Partition
-from mockbroker.core.txn.events import TransactionImage
 from mockbroker.core.txn.records import key_of
-from mockbroker.core.txn.records import parse as parse_transaction
 from mockbroker.core.txn.shard import TransactionShard
 from mockbroker.core.views.groups import group_views
 from mockbroker.simulation.logs import BatchView, LogView, batches_of, transactional_batches_of
 from mockbroker_protocol import ApiKey
-from mockbroker_protocol.records import ControlType, parse_control_type
 
 GROUPS = GROUP_METADATA_TOPIC  # where group coordinators keep what they know
 TRANSACTIONS = TRANSACTION_STATE_TOPIC  # where transaction coordinators keep what they know
+COORDINATOR_LOGS = frozenset((GROUPS, TRANSACTIONS))
 
 
 class ReplicaView(msgspec.Struct, frozen=True, gc=False):
@@ -47,10 +43,14 @@ class ReplicaView(msgspec.Struct, frozen=True, gc=False):
     node_id: int
     log: ReplicaLog
     high_watermark: int
-    last_stable_offset: int
     leads: bool
     leader_epoch: int
     known: Partition
+
+    @property
+    def last_stable_offset(self) -> int:
+        """What read_committed consumers may read up to, on this broker."""
+        return self.known.last_stable_offset_on(self.node_id)
 
 
 def partitions(cluster: Cluster) -> Iterator[Partition]:
@@ -96,8 +96,11 @@ def replicas(cluster: Cluster, partition: Partition) -> list[ReplicaView]:
         leader = processes.get(partition.leader_id)
         return [] if leader is None else [_view_of(leader, partition)]
     if all_have_newest_image and cluster.image.partition_by_id(*partition.key) is partition:
-        brokers = [processes[node_id] for node_id in partition.replicas if node_id in processes]
-        return [_view_of(broker, partition) for broker in brokers]
+        return [
+            _view_of(processes[node_id], partition)
+            for node_id in partition.replicas
+            if node_id in processes
+        ]
     found = []
     for node_id in partition.replicas:
         broker = processes.get(node_id)
@@ -111,16 +114,11 @@ def replicas(cluster: Cluster, partition: Partition) -> list[ReplicaView]:
 
 def _view_of(broker: Broker, seen: Partition) -> ReplicaView:
     node_id = broker.node_id
+    leads = seen.leader_id == node_id and broker.state == RUNNING
     own = seen.own_replicas.get(node_id)
-    return ReplicaView(
-        node_id,
-        seen.log if own is None else own.log,
-        seen.high_watermark if own is None else own.high_watermark,
-        seen.last_stable_offset_on(node_id),
-        seen.leader_id == node_id and broker.state == RUNNING,
-        seen.leader_epoch,
-        seen,
-    )
+    if own is None:
+        return ReplicaView(node_id, seen.log, seen.high_watermark, leads, seen.leader_epoch, seen)
+    return ReplicaView(node_id, own.log, own.high_watermark, leads, seen.leader_epoch, seen)
 
 
 def log_view(partition: Partition) -> LogView:
@@ -276,10 +274,42 @@ def state_of(partition: Partition) -> State:
     )
 
 
+_NOT_MOVING = Moving((), ())
+
+
 def moving(cluster: Cluster, partition: Partition) -> Moving:
     """What a reassignment has still to do."""
     found = cluster.reassignments.get(partition.key)
-    return Moving((), ()) if found is None else Moving(tuple(found.adding), tuple(found.removing))
+    return _NOT_MOVING if found is None else Moving(tuple(found.adding), tuple(found.removing))
+
+
+def lives(cluster: Cluster) -> tuple[object, ...] | None:
+    """Changes whenever a broker comes, goes, is fenced or loses a directory, or another one is the
+    controller; None where not all brokers have the newest metadata.
+    """
+    if not cluster.metadata.all_have_newest_image:
+        return None
+    registered = cluster.brokers
+    found: list[object] = [cluster.controller_id, cluster.elr_enabled, len(registered)]
+    for node_id, broker in cluster.processes.items():
+        is_registered = registered.get(node_id) is broker
+        found += (node_id, broker.state, is_registered, broker.fenced, broker.shutting_down)
+        if broker.log_dirs.failed:
+            found.append(tuple(broker.log_dirs.failed))
+    return tuple(found)
+
+
+def judged_by_controller(partition: Partition) -> tuple[object, ...]:
+    """All that the controller has written of a partition."""
+    return (
+        partition,
+        partition.partition_epoch,
+        partition.leader_id,
+        partition.leader_epoch,
+        tuple(partition.isr),
+        partition.elr,
+        tuple(partition.replicas),
+    )
 
 
 def is_able(cluster: Cluster, partition: Partition, node_id: int) -> bool:
@@ -289,7 +319,7 @@ def is_able(cluster: Cluster, partition: Partition, node_id: int) -> bool:
         broker is not None
         and not broker.fenced
         and not broker.shutting_down
-        and broker.log_dirs.has(partition)
+        and broker.log_dirs.is_online(partition)
     )
 
 
@@ -314,11 +344,12 @@ def known_to(cluster: Cluster, node_id: int, partition: Partition) -> Partition 
 def is_disturbed(cluster: Cluster) -> bool:
     """Whether there may be a follower that cannot fetch."""
     replication = cluster.replication
-    return (
-        bool(replication.network.cut_links)
-        or bool(replication._held)
-        or any(b.state != RUNNING for b in cluster.processes.values())
-    )
+    if replication._held or replication.network.cut_links:
+        return True
+    for broker in cluster.processes.values():  # noqa: SIM110 - asked at each look: `any` is slow
+        if broker.state != RUNNING:
+            return True
+    return False
 
 
 def can_fetch(cluster: Cluster, known: Partition, node_id: int) -> bool:
@@ -352,11 +383,6 @@ def log_of(known: Partition, node_id: int) -> ReplicaLog:
     """The log of a replica, which may be the leader's."""
     own = known.own_replicas.get(node_id)
     return known.log if own is None else own.log
-
-
-def epoch_of(log: ReplicaLog) -> int:
-    """The latest leader epoch that a log knows."""
-    return log.epochs.latest
 
 
 def last_written(log: ReplicaLog) -> tuple[int, int]:
@@ -470,7 +496,6 @@ def copy_of(broker: Broker, seen: Partition) -> ReplicaView | None:
 # -- coordinators ----------------------------------------------------------------------------------
 
 Shard = GroupShard | TransactionShard
-_NOTE_MAX = 10  # what is looked at of the metadata of an offset
 
 
 def shard_of(broker: Broker, partition: Partition) -> Shard | None:
@@ -490,6 +515,21 @@ def shard_of_group(broker: Broker, group_id: str) -> Shard | None:
     return shard_of(broker, topic.partitions[index])
 
 
+def shards(cluster: Cluster, partition: Partition) -> list[tuple[Broker, Shard]]:
+    """What coordinators know of a partition, also those that are about to read it, each with its
+    broker.
+    """
+    found: list[tuple[Broker, Shard]] = []
+    is_groups = partition.topic.name == GROUPS
+    for broker in cluster.processes.values():
+        coordinator: Any = broker._groups if is_groups else broker._transactions
+        if coordinator is not None:
+            shard = coordinator._shards.get(partition.index)
+            if shard is not None and not shard.unloaded:
+                found.append((broker, shard))
+    return found
+
+
 def _any_shard_of(broker: Broker, partition: Partition) -> Shard | None:
     """The same, also where it is still being read."""
     coordinator: Any = (
@@ -497,12 +537,6 @@ def _any_shard_of(broker: Broker, partition: Partition) -> Shard | None:
     )
     found: Shard | None = None if coordinator is None else coordinator._shards.get(partition.index)
     return None if found is None or found.unloaded else found
-
-
-def is_loading(cluster: Cluster, partition: Partition) -> bool:
-    """Whether some broker's coordinator is about to read a partition."""
-    found = (_any_shard_of(broker, partition) for broker in cluster.processes.values())
-    return any(shard is not None and shard.loading for shard in found)
 
 
 def fits(broker: Broker, shard: Shard) -> bool:
@@ -539,97 +573,6 @@ def unread(broker: Broker) -> Iterator[Partition]:
             leads = partition.leader_id == broker.node_id
             if leads and not is_empty and _any_shard_of(broker, partition) is None:
                 yield partition
-
-
-def memory_and_log(
-    shard: Shard, is_late: Callable[[int, int], bool]
-) -> Iterator[tuple[str, object, object]]:
-    """What a coordinator has and what its log says, each with what it is about. `is_late` says
-    whether a record, by its offset and the time when it was written, was not replicated before its
-    coordinator gave up waiting.
-    """
-    if isinstance(shard, TransactionShard):
-        yield from _transactions_and_log(shard, is_late)
-        return
-    known = {
-        (group, topic, index): (value.offset, value.metadata[:_NOTE_MAX])
-        for group, topics in shard.offsets.committed.items()
-        for topic, partitions in topics.items()
-        for index, value in partitions.items()
-    }
-    yield "committed offsets", known, _committed(shard.partition.log)
-    fresh = GroupShard(shard.coordinator, shard.partition)
-    shard.partition.unwatch(fresh)
-    fresh.read()
-    yield "consumer groups", _consumer_groups(shard), _consumer_groups(fresh)
-
-
-def _committed(log: ReplicaLog) -> dict[tuple[str, str, int], tuple[int, str]]:
-    """The committed offsets as the records of a log say, by group, topic and partition, each with
-    its metadata.
-    """
-    # With the offset of its record in front.
-    committed: dict[tuple[str, str, int], tuple[int, int, str]] = {}
-    pending: dict[int, dict[tuple[str, str, int], tuple[int, int, str]]] = {}
-    for header, record in stored_records(log):
-        if header.is_control:
-            ended = pending.pop(header.producer_id, {})
-            if parse_control_type(record.key) is ControlType.COMMIT:
-                for key, value in ended.items():
-                    if key not in committed or value[0] > committed[key][0]:
-                        committed[key] = value
-            continue
-        parsed = parse(record)
-        if not isinstance(parsed, OffsetRecord):
-            continue
-        key = (parsed.group_id, parsed.topic, parsed.partition)
-        if parsed.value is None:
-            for some in (committed, *pending.values()):
-                some.pop(key, None)
-            continue
-        value = (record.offset, parsed.value.offset, parsed.value.metadata[:_NOTE_MAX])
-        if header.is_transactional:
-            pending.setdefault(header.producer_id, {})[key] = value
-        else:
-            committed[key] = value
-    return {key: (offset, metadata) for key, (_, offset, metadata) in committed.items()}
-
-
-def _consumer_groups(shard: GroupShard) -> dict[str, object]:
-    return {
-        group_id: (
-            group.epoch,
-            group.assignment_epoch,
-            {
-                member.member_id: (member.epoch, member.state, member.assigned, member.revoking)
-                for member in group.members.values()
-            },
-        )
-        for group_id, group in shard.consumers.all().items()
-    }
-
-
-def _transactions_and_log(
-    shard: TransactionShard, is_late: Callable[[int, int], bool]
-) -> Iterator[tuple[str, object, object]]:
-    # What may be in memory of each id. Of a record that was replicated too late a coordinator knows
-    # only when it has read the log anew, as Kafka's.
-    said: dict[str, list[TransactionImage | None]] = {}
-    for header, record in stored_records(shard.partition.log):
-        parsed = None if header.is_control else parse_transaction(record)
-        if parsed is not None:
-            late = is_late(record.offset, record.timestamp)
-            former = said.get(parsed.transactional_id, [None]) if late else []
-            said[parsed.transactional_id] = [*former, parsed.image]
-    for name, transaction in shard.transactions.items():
-        images = said.get(name)
-        # A fence that could not be stored has raised the epoch in memory alone, as Kafka's does.
-        fenced = transaction._epoch_fence_failed
-        if images is None or None in images or transaction.pending is not None or fenced:
-            continue
-        known = (transaction.state, transaction.producer_id, transaction.epoch)
-        possible = [(each.state, each.producer_id, each.epoch) for each in images if each]
-        yield f"transactional id {name}", known, known if known in possible else possible[-1]
 
 
 def _group_shards(cluster: Cluster) -> Iterator[GroupShard]:
@@ -701,4 +644,4 @@ def _waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 def is_coordinator_log(topic: str) -> bool:
     """Whether coordinators keep their state in this topic."""
-    return topic in (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC)
+    return topic in COORDINATOR_LOGS

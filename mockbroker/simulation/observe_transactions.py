@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.events import MarkerWritten
 from mockbroker.core.txn.events import TopicPartition
-from mockbroker.core.txn.machine import EPOCHS_BUMPED_SINCE, TransactionalId
+from mockbroker.core.txn.machine import EPOCHS_BUMPED_SINCE, TransactionMetadata
 from mockbroker.core.txn.shard import TransactionShard
 from mockbroker.core.txn.states import State
 from mockbroker.simulation import observe
@@ -17,7 +17,7 @@ from mockbroker_protocol.records import BatchHeader
 _PREPARED = (State.PREPARE_COMMIT, State.PREPARE_ABORT)
 
 
-def open_transactions(cluster: Cluster) -> list[TransactionalId]:
+def open_transactions(cluster: Cluster) -> list[TransactionMetadata]:
     """The transactional ids with a transaction that is not over."""
     return [
         transaction
@@ -29,7 +29,7 @@ def open_transactions(cluster: Cluster) -> list[TransactionalId]:
     ]
 
 
-def is_superseded(cluster: Cluster, transaction: TransactionalId) -> bool:
+def is_superseded(cluster: Cluster, transaction: TransactionMetadata) -> bool:
     """Whether the end of a transaction is decided under an epoch that is over in one of its
     partitions, because its coordinator has gone back to what it was. A leader refuses the marker
     there for good, and the transaction stays as it is
@@ -55,7 +55,7 @@ def is_superseded(cluster: Cluster, transaction: TransactionalId) -> bool:
     return False
 
 
-def decided(cluster: Cluster) -> Iterator[tuple[TransactionalId, list[TopicPartition]]]:
+def decided(cluster: Cluster) -> Iterator[tuple[TransactionMetadata, list[TopicPartition]]]:
     """The transactions whose end is decided, as the coordinators of the newest epochs have them,
     and the partitions to which no marker is on its way. Nothing is read on account of that.
     """
@@ -86,7 +86,8 @@ def is_verifying_after(cluster: Cluster, marker: MarkerWritten) -> bool:
         return False
     for view in observe.replicas(cluster, partition):
         producers = view.log.producers
-        if view.leads and view.log.end_offset == marker.offset + 1:
+        is_writer = view.leads and view.leader_epoch == marker.leader_epoch
+        if is_writer and view.log.end_offset == marker.offset + 1:
             entry = producers.entries.get(marker.producer_id)
             if entry is not None and marker.producer_id in producers.guards:
                 # A former leader that is cut off may have something else at this offset.

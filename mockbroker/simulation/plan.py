@@ -1,7 +1,7 @@
-"""A simulation as data: the cluster, its clients, and what is done to them, step by step.
+"""The plan of a simulation: the cluster, its clients, and the steps.
 
-A plan is all there is to know: the same plan gives the same run. It is written as JSON or YAML.
-`generate` makes one of a seed, shrinking makes smaller ones of it.
+The same plan gives the same run. It is written as JSON or YAML. `generate` makes a plan from a
+seed, shrinking makes it smaller.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from mockbroker.core.errors import ConfigError
 from mockbroker.core.faults.rules import parse_plan as parse_rules
 from mockbroker.core.metadata.profiles import profile_of
 from mockbroker.core.validation import ValidationError, nearest
+from mockbroker.core.yaml_documents import read_yaml
 
 FORMAT = 1
 
 ClientKind = Literal["producer", "transactional", "classic", "consumer", "reader", "admin"]
 
-Habit = Literal["looks_back", "dreams", "ignores", "returns", "stalls", "long_notes", "follower"]
+Habit = Literal[
+    "stale_requests", "only_heartbeats", "ignores", "returns", "stalls", "long_metadata", "follower"
+]
 
-# What a step may be besides an action on the cluster.
+# The steps that are not actions on the cluster.
 ADD_RULE = "add_rule"
 REMOVE_RULES = "remove_rules"
 SNAPSHOT = "snapshot"
@@ -36,11 +39,11 @@ OWN_STEPS = (ADD_RULE, REMOVE_RULES, SNAPSHOT, RESTORE, RESTART, CRASH_CLIENT, L
 
 
 class PlanError(Exception):
-    """A plan cannot be carried out; the message says where, and what to do."""
+    """A plan is invalid; the message has the field and the reason."""
 
 
 class TopicSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A topic that is there from the start."""
+    """A topic that exists from the start."""
 
     name: str
     partitions: int = 1
@@ -49,7 +52,7 @@ class TopicSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The cluster, and how long it is disturbed. `latency_ms` bounds the time of an answer."""
+    """The cluster, and the duration of the faults. `latency_ms` bounds the time of an answer."""
 
     brokers: int = 3
     kafka_version: str = "4.3"
@@ -60,21 +63,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ClientSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One client. What its kind has no use for is ignored.
+    """One client. Fields that its kind does not use are ignored.
 
-    `release` is the Kafka release whose protocol versions it speaks, `operations` how many rounds
-    it goes (records or transactions written, polls, requests of an admin), `pause_ms` bounds the
-    time between two of them. `input` and `group` of a transactional client make it
-    consume-transform-produce. `habits` are what the client does at times that others do not:
+    `release` is the Kafka release of its protocol versions, `operations` the number of its rounds
+    (written records or transactions, polls, requests of an admin). `pause_ms` bounds the time
+    between two rounds. A transactional client with `input` and `group` is
+    consume-transform-produce. `habits` are special behaviours:
 
-    - `looks_back`: asks once more as what it was before (an earlier generation, the former self of
-      a static member, an earlier epoch of a fetch session);
-    - `dreams`: joins and then sends heartbeats alone, for longer than the rebalance timeout;
-    - `ignores`: sends heartbeats while a rebalance waits for it, and does not join;
-    - `returns`: comes back as a new member in the middle of its life, by its instance id if it has
-      one;
-    - `stalls`: does nothing at all for longer than its session;
-    - `long_notes`: commits offsets with as much metadata as is allowed;
+    - `stale_requests`: sends requests with an earlier generation, a fenced member id or an earlier
+      epoch of a fetch session;
+    - `only_heartbeats`: joins and then sends only heartbeats, longer than the rebalance timeout;
+    - `ignores`: sends heartbeats during a rebalance and does not join;
+    - `returns`: joins again as a new member, with its instance id if it has one;
+    - `stalls`: sends nothing for longer than its session timeout;
+    - `long_metadata`: commits offsets with the largest allowed metadata;
     - `follower`: reads from followers.
     """
 
@@ -101,9 +103,7 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is done at a time, in ms since the start: an action on the cluster by its name, or one
-    of `OWN_STEPS`.
-    """
+    """An action on the cluster by its name, or one of `OWN_STEPS`, at `at_ms` since the start."""
 
     at_ms: int
     do: str
@@ -111,7 +111,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One simulation. `seed` decides all that is drawn while it runs."""
+    """One simulation. `seed` decides all random choices of the run."""
 
     seed: int
     settings: Settings = Settings()
@@ -120,7 +120,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     format: int = FORMAT
 
     def to_json(self) -> str:
-        """The plan as text that `read` takes."""
+        """The plan as JSON, which `read` reads."""
         data = {"format": self.format, **msgspec.to_builtins(self)}
         return json.dumps(data, indent=2) + "\n"
 
@@ -129,14 +129,14 @@ T = TypeVar("T")
 
 
 def parse(data: object) -> Plan:
-    """A plan from plain data. Raises PlanError that says what is wrong with which part."""
+    """A plan from plain data. Raises PlanError with the field and the reason."""
     if not isinstance(data, dict):
         raise PlanError("a plan is an object with seed, settings, clients and steps")
     found = data.get("format", FORMAT)
     if found != FORMAT:
         raise PlanError(
             f"the plan is of format {found!r}, and this version reads {FORMAT}: run it with the "
-            "version of mockbroker that wrote it, or simulate its seed anew"
+            "version of mockbroker that wrote it, or simulate its seed again"
         )
     _check_names(data)
     try:
@@ -153,14 +153,18 @@ def read(path: Path) -> Plan:
         text = path.read_text("utf-8")
     except OSError as error:
         raise PlanError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise PlanError(f"{path} is no text in UTF-8") from None
     try:
         if path.suffix in (".yaml", ".yml"):
-            import yaml  # type: ignore[import-untyped]
-
-            data = yaml.safe_load(text)
+            (data,) = read_yaml(text) or [None]
         else:
-            data = json.loads(text)
-    except Exception as error:  # of either parser
+            data = msgspec.json.decode(text)
+    except (
+        ValueError,
+        msgspec.DecodeError,
+        RecursionError,
+    ) as error:  # of either parser, or several documents
         raise PlanError(f"{path} is neither JSON nor YAML: {error}") from None
     try:
         return parse(data)
@@ -193,7 +197,7 @@ def _check_names(data: dict[str, Any]) -> None:
 
 
 def check(plan: Plan) -> None:
-    """Raise PlanError where a plan names what does not exist."""
+    """Raise PlanError for a name that does not exist."""
     settings = plan.settings
     try:
         profile_of(settings.kafka_version)

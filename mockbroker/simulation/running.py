@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Literal, NamedTuple
 
+from mockbroker.core.garbage import no_collections
 from mockbroker.simulation.fast import FastRun
 from mockbroker.simulation.laws import Violation
 from mockbroker.simulation.plan import Plan, check
@@ -35,6 +36,11 @@ class Outcome(NamedTuple):
 def run(plan: Plan, mode: Mode = "fast") -> Outcome:
     """Run a plan to its rest. Raises PlanError where it names what does not exist."""
     check(plan)
+    with no_collections():
+        return _run(plan, mode)
+
+
+def _run(plan: Plan, mode: Mode) -> Outcome:
     if mode == "streams":
         from mockbroker.simulation.stream_run import run_over_streams
 
@@ -56,5 +62,6 @@ def run(plan: Plan, mode: Mode = "fast") -> Outcome:
 
 
 def simulate(seed: int, mode: Mode = "fast") -> Outcome:
-    """Run the plan of a seed."""
-    return run(generate(seed), mode)
+    """Run the plan of a seed, which names nothing that does not exist."""
+    with no_collections():
+        return _run(generate(seed), mode)

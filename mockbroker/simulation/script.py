@@ -1,12 +1,11 @@
-"""What a simulated client is: a script that asks brokers and sleeps, and nothing else.
+"""The script of a simulated client: a generator of requests and pauses.
 
-A *script* is a generator. It yields a `Call` and is sent the answer, or yields a `Sleep` and is
-sent None. It reads no clock and opens no connection: a *driver* does both for it, by calling
-handlers directly or over streams. So the same client runs in either mode.
+A *script* yields a `Call` and is sent the answer, or yields a `Sleep` and is sent None. It reads no
+clock and opens no connection: a *driver* calls handlers directly or over streams. The same client
+therefore runs in both modes.
 
-A client has one connection to each broker. Its calls arrive in the order in which it makes them,
-and one of them is under way at a time. A call that the client stops waiting for may still take
-effect; its connection is closed, as Kafka's clients do.
+A client has one connection to each broker. Its calls arrive in order, and one is in flight at a
+time. After a timeout a call may still take effect; the connection is closed, as by Kafka's clients.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ REQUEST_TIMEOUT_MS = 30_000  # `request.timeout.ms` of Kafka's clients
 
 
 class Call(NamedTuple):
-    """A request to one broker. The script is sent the response struct, or None where the broker
-    answers nothing (Produce with acks=0).
+    """A request to one broker. The script is sent the response struct, or None without a response
+    (Produce with acks=0).
     """
 
     node_id: int
@@ -33,33 +32,29 @@ class Call(NamedTuple):
 
 
 class Sleep(NamedTuple):
-    """Nothing, for some time of the cluster's clock."""
+    """A pause on the cluster's clock."""
 
     ms: int
 
 
 class Disconnected(Exception):  # noqa: N818 - it names what happened
-    """The broker is not there, or has closed the connection: the request may have been carried
-    out.
-    """
+    """The broker does not exist or has closed the connection; the request may have taken effect."""
 
 
 class RequestTimedOut(Exception):  # noqa: N818
-    """No answer came within the call's `timeout_ms`: the request may still be carried out."""
+    """No answer within the call's `timeout_ms`; the request may still take effect."""
 
 
 Script: TypeAlias = "Generator[Call | Sleep, Any, None]"
-"""Yields calls and sleeps; `Disconnected` and `RequestTimedOut` are thrown in where it yielded a
-call. A script that ends has nothing left to do.
-"""
+"""Yields calls and sleeps; `Disconnected` and `RequestTimedOut` are thrown into it after a call."""
 
 
-class Client(Protocol):
+class ScriptedClient(Protocol):
     """One simulated client."""
 
     name: str  # unique within a simulation
-    client_id: str  # as its requests say
+    client_id: str  # of its requests
 
     def run(self, rng: random.Random) -> Script:
-        """The client's life, from its first request on. All its choices come from `rng`."""
+        """The script of the client. All its random choices come from `rng`."""
         ...

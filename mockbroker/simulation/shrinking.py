@@ -1,8 +1,8 @@
-"""Making a plan that breaks a law smaller, as long as it breaks the same law.
+"""Shrinking: a smaller plan that violates the same law.
 
-First steps are taken out (delta debugging, ddmin), then clients, then settings, and then all of it
-again while that helps. What is left need not be the smallest plan there is; it is one from which
-nothing more can be taken by itself.
+Steps are removed first (delta debugging, ddmin), then clients, then settings, repeatedly while the
+plan becomes smaller. The result is not necessarily the smallest plan, but no single part of it can
+be removed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OPERATIONS_MIN = 3
 
 
 class Shrunk(NamedTuple):
-    """The smaller plan with what came of it, and how many runs it took."""
+    """The outcome of the smaller plan, the law, and the number of runs."""
 
     outcome: Outcome
     law: str
@@ -30,16 +30,16 @@ class Shrunk(NamedTuple):
 
 
 class NotReproducedError(Exception):
-    """The plan did not break the law again: it does not depend on the plan alone."""
+    """A second run of the plan did not violate the law; it does not depend on the plan alone."""
 
 
 def shrink(plan: Plan, law: str, runs_max: int = RUNS_MAX, *, mode: Mode = "fast") -> Shrunk:
-    """A smaller plan that breaks the same law. Raises NotReproducedError."""
+    """A smaller plan that violates the same law. Raises NotReproducedError."""
     return _Shrinking(law, runs_max, mode).shrunk(plan)
 
 
 class _Shrinking:
-    """One search. `_best` is the smallest plan so far that still breaks the law."""
+    """One search. `_best` is the smallest plan so far that violates the law."""
 
     def __init__(self, law: str, runs_max: int, mode: Mode) -> None:
         self._law = law
@@ -72,7 +72,7 @@ class _Shrinking:
         return len(msgspec.json.encode(self._plan))
 
     def _fails(self, plan: Plan) -> bool:
-        """Whether a plan breaks the law; if so it is the best from now on."""
+        """Whether a plan violates the law; if so it becomes `_best`."""
         if self._runs >= self._runs_max:
             return False
         self._runs += 1

@@ -1,8 +1,8 @@
 """Runs the scripts of simulated clients over connections in memory.
 
-A client has one connection to each broker it asks, and one request under way. Its connections meet
-with what connections meet with: they break between requests, inside of a frame and while an answer
-is awaited; frames leave slowly, answers are read slowly. How often is a `Troubles`; when is drawn
+A client has one connection to each broker, and one request in flight. Its connections have faults:
+they break between requests, inside a frame and before an answer; frames are sent slowly, answers
+are read slowly. `Troubles` has the shares of these faults; the times are drawn
 from the client's generator.
 """
 
@@ -32,13 +32,13 @@ _SIZE = Struct(">i").unpack_from
 
 
 class Troubles(NamedTuple):
-    """What the connections of simulated clients meet with, as shares of all calls."""
+    """The faults of simulated clients' connections, as shares of all calls."""
 
-    break_before_share: float = 0.005  # the connection breaks while nothing is under way
-    half_frame_share: float = 0.005  # the client goes away in the middle of its frame
-    break_after_share: float = 0.01  # the client goes away some time after its request
-    slow_frame_share: float = 0.02  # the frame leaves in parts, with pauses
-    slow_read_share: float = 0.02  # the answer is read bit by bit
+    break_before_share: float = 0.005  # the connection breaks before a request
+    half_frame_share: float = 0.005  # the client disconnects inside its frame
+    break_after_share: float = 0.01  # the client disconnects some time after its request
+    slow_frame_share: float = 0.02  # the frame is sent in parts, with pauses
+    slow_read_share: float = 0.02  # the answer is read in small pieces
     pause_ms_max: int = 50
 
 
@@ -49,17 +49,17 @@ _NO_TROUBLE = -1
 SLOW_READ_BYTES = 64
 
 
-class Garbled(Disconnected):
-    """What came is no answer to what was asked: the client closes the connection, as Java's does.
+class InvalidResponse(Disconnected):
+    """A frame that is not a response to the request. The client closes the connection, as Java's.
 
-    No broker answers like that, unless a rule makes it.
+    A broker sends such a frame only because of a rule.
     """
 
 
 class StreamDriver:
-    """One client's connections, and what carries its script on.
+    """Runs one client's script over its connections.
 
-    `counts` says how often it connected, and how often which trouble came.
+    `counts` has the number of connections and of each fault.
     """
 
     def __init__(
@@ -68,10 +68,10 @@ class StreamDriver:
         client_id: str,
         rng: random.Random,
         troubles: Troubles = NO_TROUBLES,
-        told: Callable[[Call, object, int], None] | None = None,
+        on_call_done: Callable[[Call, object, int], None] | None = None,
     ) -> None:
-        """`told` is called with each call, its answer or what was raised in its place, and when
-        the call was made (ms since the epoch).
+        """`on_call_done` gets each call, its answer or exception, and the time of the call (ms
+        since the epoch).
         """
         self._sim = sim
         self._client_id = client_id
@@ -80,14 +80,14 @@ class StreamDriver:
         self._trouble_share = sum(self._shares)
         self._pause_ms_max = troubles.pause_ms_max
         self._wires: dict[int, _Wire] = {}
-        self._told = told
+        self._on_call_done = on_call_done
         self._script: Script | None = None
         self._over = False
         self._scope = trio.CancelScope()
         self.counts: Counter[str] = Counter()
 
     async def run(self, script: Script) -> None:
-        """Carry the script on to its end, or until `crash`."""
+        """Run the script to its end, or until `crash`."""
         self._script = script
         answer: Any = None
         error: Exception | None = None
@@ -112,18 +112,18 @@ class StreamDriver:
                             error = failed
                         if self._over:
                             return
-                        if self._told is not None:
-                            self._told(step, error or answer, since_ms)
+                        if self._on_call_done is not None:
+                            self._on_call_done(step, error or answer, since_ms)
         finally:
             self._end(reset=False)
 
     def crash(self) -> None:
-        """End the client at once, as a process that is killed: its connections are reset."""
+        """End the client now, like a killed process: its connections are reset."""
         self._scope.cancel()
         self._end(reset=True)
 
     def break_off(self) -> None:
-        """Break all connections, as a network does that fails."""
+        """Break all connections, like a network that fails."""
         for wire in self._wires.values():
             wire.break_off()
 
@@ -153,7 +153,7 @@ class StreamDriver:
             assert wire is not None
             wire.end.close(reset=False)
             del self._wires[call.node_id]
-            raise Garbled(str(error)) from error
+            raise InvalidResponse(str(error)) from error
 
     async def _connected(self, node_id: int) -> _Wire:
         try:
@@ -164,7 +164,7 @@ class StreamDriver:
         return _Wire(self._sim, stream.end, self._rng, self._pause_ms_max)
 
     def _trouble(self) -> int:
-        """What the next call meets with."""
+        """The fault of the next call."""
         if not self._trouble_share:
             return _NO_TROUBLE
         drawn = self._rng.random()
@@ -179,7 +179,7 @@ class StreamDriver:
 
 
 class _Wire:
-    """A connection to one broker, from the client's side."""
+    """The client's side of a connection to one broker."""
 
     __slots__ = ("_clock", "_correlation_id", "_given_up", "_pause_ms_max", "_rng", "end")
 
@@ -195,7 +195,7 @@ class _Wire:
 
     async def ask(self, call: Call, client_id: str, trouble: int) -> Any:
         """The answer to a call. Raises Disconnected, RequestTimedOut, and ClientError or
-        DecodeError for what is no answer to it.
+        DecodeError for a frame that is not its response.
         """
         self._correlation_id += 1
         header = RequestHeader(call.api_key, call.version, self._correlation_id, client_id)
@@ -224,10 +224,10 @@ class _Wire:
                 broken.cancel()
         return decode_response(answer, call.api_key, call.version, self._correlation_id)
 
-    # -- giving up ---------------------------------------------------------------------------------
+    # -- timeouts and breaks -----------------------------------------------------------------------
 
     def break_off(self) -> None:
-        """Let the connection break, and be lost what has come by it."""
+        """Break the connection, and drop the bytes that have arrived."""
         self.end.incoming.arrived.clear()
         self.end.incoming.break_off()
         self.end.outgoing.break_off()
@@ -245,9 +245,9 @@ class _Wire:
 
     def _check(self) -> None:
         if self._given_up is RequestTimedOut:
-            raise RequestTimedOut("no answer came in time")
+            raise RequestTimedOut("no answer within the timeout")
         if self._given_up is not None:
-            raise Disconnected("the connection broke while an answer was awaited")
+            raise Disconnected("the connection broke before the answer")
 
     # -- bytes -------------------------------------------------------------------------------------
 
@@ -292,5 +292,5 @@ class _Wire:
         await self._clock.sleep(self._drawn_s() / divisor)
 
     def _drawn_s(self) -> float:
-        # As many below 7 ms as above, since most answers come within a few.
+        # The median is 7 ms, because most answers take a few ms.
         return (int((self._pause_ms_max + 1) ** self._rng.random()) - 1) / 1000

@@ -1,8 +1,8 @@
-"""The thorough way to run a simulation: clients' calls go over connections to a serving cluster.
+"""The stream mode of a simulation: calls go over connections to a cluster server.
 
-The brokers are served by the same connection code as over TCP, in virtual time; only the network is
-in memory. So frames are cut, connections break, answers come late and rules meddle with bytes for
-real. The laws look after each step of each task.
+The server has the same connection code as over TCP, in virtual time; only the network is in memory.
+Frames are cut, connections break, answers are late and rules change bytes as over TCP. The laws are
+checked after each step of each task.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import trio
 
@@ -28,18 +29,18 @@ from mockbroker.simulation.laws.base import NO_FAILURES, TIME_GOES_ON
 from mockbroker.simulation.memory_network import MemoryNetwork, Wires
 from mockbroker.simulation.plan import Plan
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut
-from mockbroker.simulation.stream_driver import Garbled, StreamDriver, Troubles
+from mockbroker.simulation.stream_driver import InvalidResponse, StreamDriver, Troubles
 from mockbroker.simulation.streams import SimulatedCluster, VirtualClusterClock
 from mockbroker.simulation.virtual_run import VirtualClock, virtual_clock, virtual_run
 from mockbroker.simulation.world import GRACE_MS, REST_MS, START_MS, Clock, StandsStill, World
 
-STEPS_MAX = 3_000_000  # of tasks; a simulation that goes on beyond is taken to run in circles
+STEPS_MAX = 3_000_000  # task steps; a simulation with more does not end
 FITTING = "answers parse and answer what was asked"
 _RULE_STEPS = (plans.ADD_RULE, plans.REMOVE_RULES, plans.RESTORE, plans.RESTART)
 
 
 def run_over_streams(plan: Plan) -> tuple[World, int]:
-    """Live through a plan; its world afterwards, and how many requests were answered."""
+    """Run a plan; returns its world and the number of answered requests."""
 
     async def main() -> tuple[World, int]:
         run = StreamRun(plan, virtual_clock())
@@ -70,7 +71,7 @@ class _RunClock(Clock):
 
 
 class StreamRun(trio.abc.Instrument):
-    """A world that is served, and how it goes on."""
+    """The run of one plan over connections."""
 
     def __init__(self, plan: Plan, clock: VirtualClock) -> None:
         self._plan = plan
@@ -81,10 +82,10 @@ class StreamRun(trio.abc.Instrument):
         self._network = MemoryNetwork(clock, rng, wires)
         self.world = World(plan, _RunClock(self._cluster_clock))
         self.answered = 0
-        self._lives: dict[str, int] = {}  # how often each client has started
+        self._lives: dict[str, int] = {}  # the number of starts of each client
         self._drivers: dict[str, StreamDriver] = {}
         self._all_done = trio.Event()
-        self._changed_ms: dict[int, int] = {}  # when a broker last stopped, paused or went on
+        self._changed_ms: dict[int, int] = {}  # the time of a broker's last stop, pause or resume
         self._rules_changed_ms = 0
         self._steps = 0
         self._failure: BaseException | None = None
@@ -96,8 +97,8 @@ class StreamRun(trio.abc.Instrument):
         self.world.on_client_crashed.append(self._crashed)
 
     async def run(self) -> None:
-        """Live through the plan, then let everything come to rest."""
-        with _errors_told_to(self._heard):
+        """Run the plan, then wait until the cluster is at rest."""
+        with _errors_passed_to(self._on_error_logged):
             trio.lowlevel.add_instrument(self)
             try:
                 with self._scope:
@@ -146,7 +147,7 @@ class StreamRun(trio.abc.Instrument):
                 break
 
     async def _until(self, at_ms: int) -> None:
-        """Sleep; the clock may be moved on meanwhile."""
+        """Sleep until `at_ms`; the clock may be advanced meanwhile."""
         while (left_ms := at_ms - self.world.clock.now_ms) > 0:
             await self._sim.sleep(left_ms)
 
@@ -158,7 +159,7 @@ class StreamRun(trio.abc.Instrument):
     # -- the laws ----------------------------------------------------------------------------------
 
     def after_task_step(self, task: trio.lowlevel.Task) -> None:  # noqa: ARG002
-        """Let the laws look; called by trio, which would swallow what they raise."""
+        """Check the laws. trio calls this and would swallow exceptions."""
         self._steps += 1
         try:
             if self.world.laws.changed:
@@ -168,8 +169,8 @@ class StreamRun(trio.abc.Instrument):
         except Exception as error:
             self._fail(error)
 
-    def _heard(self, record: logging.LogRecord) -> None:
-        """The brokers have logged an error."""
+    def _on_error_logged(self, record: logging.LogRecord) -> None:
+        """Report an error that a broker has logged."""
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, StandsStill):
             self._fail(error)
@@ -177,7 +178,7 @@ class StreamRun(trio.abc.Instrument):
             self.world.laws.broken(NO_FAILURES, _sentence(record, error))
 
     def _fail(self, error: BaseException) -> None:
-        """The simulation cannot go on."""
+        """End the simulation with an error."""
         if self._failure is None:
             self._failure = error
             self._scope.cancel()
@@ -188,10 +189,13 @@ class StreamRun(trio.abc.Instrument):
         life = self._lives[client.name] = self._lives.get(client.name, 0) + 1
         seed = f"{self._plan.seed} {client.name} {life}"
 
-        def told(call: Call, answer: object, since_ms: int) -> None:
-            self._told(client, call, answer, since_ms)
-
-        driver = StreamDriver(self._sim, client.client_id, Draws(f"{seed} wires"), Troubles(), told)
+        driver = StreamDriver(
+            self._sim,
+            client.client_id,
+            Draws(f"{seed} wires"),
+            Troubles(),
+            partial(self._on_call_done, client),
+        )
         self._drivers[client.name] = driver
         self._nursery.start_soon(self._run_client, client, driver, Draws(seed))
 
@@ -205,27 +209,29 @@ class StreamRun(trio.abc.Instrument):
             del self._drivers[client.name]
             self._all_done.set()
 
-    def _told(self, client: SimulatedClient, call: Call, answer: object, since_ms: int) -> None:
-        """A call is over."""
+    def _on_call_done(
+        self, client: SimulatedClient, call: Call, answer: object, since_ms: int
+    ) -> None:
+        """Count a completed call, and check its result."""
         world = self.world
         now_ms = world.clock.now_ms
-        if isinstance(answer, Garbled) and not self._ruled(since_ms):
+        if isinstance(answer, InvalidResponse) and not self._had_rules(since_ms):
             world.laws.broken(FITTING, f"{client.name} asked {call.api_key.name}: {answer}")
         if isinstance(answer, Disconnected):
             world.history.counts["calls disconnected"] += 1
             answer = "disconnected"
         elif isinstance(answer, RequestTimedOut):
             world.history.counts["calls timed out"] += 1
-            self._judge_silence(client, call, since_ms)
+            self._check_timeout(client, call, since_ms)
             answer = "timed out"
         else:
             self.answered += 1
         world.digest.add(now_ms, client.name, answer)
 
-    def _judge_silence(self, client: SimulatedClient, call: Call, since_ms: int) -> None:
-        """A broker that ran all the time should have answered, unless a rule may have kept it.
+    def _check_timeout(self, client: SimulatedClient, call: Call, since_ms: int) -> None:
+        """Report a call without an answer, if its broker ran all the time and no rule was in force.
 
-        While the clock is moved on, brokers let the requests wait that they park.
+        Parked requests wait for the target of an advance of the clock.
         """
         cluster = self.world.cluster
         broker = cluster.brokers.get(call.node_id)
@@ -234,11 +240,11 @@ class StreamRun(trio.abc.Instrument):
         moved_on_s = self._clock.now_s - self._clock.moved_to_s
         if since_ms < self.world.clock.now_ms - moved_on_s * 1000:
             return
-        if self._changed_ms.get(call.node_id, 0) < since_ms and not self._ruled(since_ms):
+        if self._changed_ms.get(call.node_id, 0) < since_ms and not self._had_rules(since_ms):
             self.world.laws.silent(client.name, call, since_ms)
 
-    def _ruled(self, since_ms: int) -> bool:
-        """Whether there has been a rule since then."""
+    def _had_rules(self, since_ms: int) -> bool:
+        """Whether a rule was in force since then."""
         return self._any_rules() or self._rules_changed_ms >= since_ms
 
     def _any_rules(self) -> bool:
@@ -246,7 +252,7 @@ class StreamRun(trio.abc.Instrument):
         return faults is not None and bool(faults.rules)
 
     def _crashed(self, client: SimulatedClient) -> None:
-        """A client's process dies, and another one starts in its place."""
+        """Kill a client's process, and start another in its place."""
         driver = self._drivers.get(client.name)
         if driver is not None:
             driver.crash()
@@ -255,7 +261,7 @@ class StreamRun(trio.abc.Instrument):
     # -- brokers -----------------------------------------------------------------------------------
 
     def _served(self) -> ClusterServer:
-        """What serves the world's cluster from now on."""
+        """A server for the world's current cluster."""
         world = self.world
         settings = self._plan.settings
         server = ClusterServer(
@@ -274,13 +280,15 @@ class StreamRun(trio.abc.Instrument):
 
     async def _serve(self, server: ClusterServer, scope: trio.CancelScope) -> None:
         with scope:
-            await server.run()
+            async with trio.open_nursery() as nursery:
+                server.run_in(nursery)
+                await trio.sleep_forever()
 
     def _broker_changed(self, broker: Broker) -> None:
         self._changed_ms[broker.node_id] = self.world.clock.now_ms
 
     def _restarted(self) -> None:
-        """The world's cluster is another one: what served the former one ends."""
+        """Replace the server, because the world has another cluster."""
         self._sim.server.close()
         self._serving.cancel()
         self._serving = trio.CancelScope()
@@ -290,39 +298,39 @@ class StreamRun(trio.abc.Instrument):
             self._changed_ms[node_id] = self.world.clock.now_ms
 
     def _restored(self) -> None:
-        """Answers that are on their way are of a time that never was: they are lost."""
+        """Drop the answers in flight, because they belong to the discarded state."""
         for driver in self._drivers.values():
             driver.break_off()
 
 
 @contextmanager
-def _errors_told_to(tell: Callable[[logging.LogRecord], None]) -> Iterator[None]:
-    """Hear what this thread's brokers log: errors are told, warnings are what was asked for."""
+def _errors_passed_to(report: Callable[[logging.LogRecord], None]) -> Iterator[None]:
+    """Pass errors that this thread's brokers log to `report`; warnings are expected."""
     thread = threading.get_ident()
 
-    def hear(record: logging.LogRecord) -> bool:
+    def filter_record(record: logging.LogRecord) -> bool:
         if record.thread != thread:
             return True
         if record.levelno >= logging.ERROR:
-            tell(record)
+            report(record)
         return False
 
     log = logging.getLogger("mockbroker")
-    log.addFilter(hear)
+    log.addFilter(filter_record)
     try:
         yield
     finally:
-        log.removeFilter(hear)
+        log.removeFilter(filter_record)
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first error in a group that is none itself."""
+    """The first error in nested groups."""
     error = errors.exceptions[0]
     return _first(error) if isinstance(error, BaseExceptionGroup) else error
 
 
 def _sentence(record: logging.LogRecord, error: BaseException | None) -> str:
-    """What was logged, with the place where it was raised."""
+    """The logged message, with the place of the exception."""
     if error is None:
         return record.getMessage()
     last = traceback.extract_tb(error.__traceback__)[-1]

@@ -1,4 +1,4 @@
-"""A whole cluster with its real connection code, in virtual time and in an order that a seed gives.
+"""A whole cluster with its real connection code, in virtual time; a seed decides the task order.
 
     async def main():
         async with simulated_cluster(brokers=3, topics={"orders": 3}) as sim:
@@ -8,8 +8,8 @@
 
     assert virtual_run(main, seed=7) == virtual_run(main, seed=7)
 
-The brokers serve as they do over TCP, down to the frames; only the network is in memory. Clients
-are tasks of the same run: trio clients of your own, or scripts (`run_scripts`).
+The brokers handle frames as over TCP; only the network is in memory. Clients are tasks of the same
+run: your own trio clients, or scripts.
 """
 
 from __future__ import annotations
@@ -34,14 +34,13 @@ if TYPE_CHECKING:
 __all__ = ["SimulatedCluster", "Wires", "simulated_cluster", "virtual_run"]
 
 EPOCH_MS = 1_735_689_600_000
-"""When a simulation begins: 2025-01-01 00:00 UTC."""
+"""The start time of a simulation: 2025-01-01 00:00 UTC."""
 _NEVER_S = -1.0
 
 
 class VirtualClusterClock(ClusterClock):
-    """The clock of a cluster in a virtual run: as any other, without asking trio which run it is.
-
-    A cluster asks for the time some twenty times for each request.
+    """The clock of a cluster in a virtual run. It caches the time, because each request reads it
+    about twenty times.
     """
 
     __slots__ = ("_read_ms", "_read_s", "_virtual")
@@ -49,7 +48,7 @@ class VirtualClusterClock(ClusterClock):
     def __init__(self, virtual: VirtualClock, epoch_ms: int) -> None:
         super().__init__(epoch_ms)
         self._virtual = virtual
-        # The time as it was read last, and what the run's clock said then.
+        # The last time read, and the run's time then.
         self._read_ms = epoch_ms
         self._read_s = _NEVER_S
 
@@ -80,7 +79,7 @@ class SimulatedCluster:
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster itself. Its methods are its actions: `cluster.pause_broker(1)`."""
+        """The cluster. Its actions are methods: `cluster.pause_broker(1)`."""
         return self.server.cluster
 
     @property
@@ -89,9 +88,9 @@ class SimulatedCluster:
         return self.server.clock.now_ms()
 
     async def connect(self, node_id: int, listener: str | None = None) -> MemoryStream:
-        """A connection to a broker, on its first listener or the one named.
+        """A connection to a broker, on `listener` or on its first one.
 
-        Raises ConnectionRefusedError where the broker is not there or does not listen.
+        Raises ConnectionRefusedError if the broker does not exist or does not listen.
         """
         name = listener or self.server.config.listeners[0].name
         host = self.server.socket_servers.get(node_id)
@@ -99,21 +98,24 @@ class SimulatedCluster:
         return await self.network.connect(NO_PORT if port is None else port)
 
     async def sleep(self, ms: float) -> None:
-        """Let so many ms of the cluster's time pass."""
+        """Sleep for so many ms of the cluster's time."""
         await self.clock.sleep(ms / 1000)
 
     def act(self, action: str, **arguments: object) -> None:
-        """Carry out a cluster action by name, as rules do: `act("stop_broker", broker=1)`.
+        """Carry out a cluster action by name, as rules do: `act("stop_broker", node=1)`.
 
-        Raises ValidationError that names a wrong argument, and ActionError or ApiError where it
-        cannot be done.
+        Raises ValidationError for an invalid argument, and ActionError or ApiError if it cannot be
+        carried out.
         """
         from mockbroker.core.actions import find_action, parse_action
 
         self.cluster.perform(find_action(action), parse_action(action, arguments))
 
     def add_rule(self, rule: Mapping[str, object]) -> str:
-        """Add a rule, or a plan with `rules` and `timeline`; its name. Raises ValidationError."""
+        """Add a rule, or a plan with `rules` and `timeline`; returns its name.
+
+        Raises ValidationError.
+        """
         from mockbroker.core.faults.engine import engine_of
         from mockbroker.core.faults.rules import parse_plan
 
@@ -123,9 +125,9 @@ class SimulatedCluster:
         return plan.name
 
     def journal_hash(self) -> str:
-        """SHA-256 over the journal: every request, answer, append and event, with their times.
+        """The SHA-256 of the journal: all requests, answers, appends and events with their times.
 
-        Two runs with the same hash did the same. Raises RuntimeError where no journal is kept.
+        Two runs with equal hashes are equal. Raises RuntimeError without a journal.
         """
         journal = self.cluster.runtime.journal
         if journal is None:
@@ -137,7 +139,7 @@ class SimulatedCluster:
 
 
 def _plain(value: Any) -> object:
-    """What stands in the journal and msgpack does not know."""
+    """The plain form of journal values that msgpack cannot encode."""
     if isinstance(value, memoryview | bytearray):
         return bytes(value)
     return repr(value)
@@ -156,8 +158,8 @@ async def simulated_cluster(
     """A cluster for the length of the block, inside of `virtual_run`.
 
     It is started from `config`, or from `brokers`, `topics` ({name: partitions}) and broker
-    `configs`. `wires` says how bytes travel. `seed` is that of the run, unless another is given.
-    Raises RuntimeError outside of a virtual run and ServerError for a config that cannot be.
+    `configs`. `wires` are the properties of the network. The default of `seed` is that of the run.
+    Raises RuntimeError outside of a virtual run, and ServerError for an invalid config.
     """
     clock = virtual_clock()
     seed = clock.seed if seed is None else seed

@@ -1,8 +1,8 @@
-"""From a seed to a plan.
+"""Generates the plan of a seed.
 
-Each seed draws its own world first: how many brokers, which release, which configs, which clients,
-and which kinds of faults there are at all. A run in which everything happens at once finds less
-than many runs in which some of it does (swarm testing).
+A seed first draws the number of brokers, the release, the configs, the clients, and the kinds of
+faults of the run. Many runs with some kinds of faults find more than one run with all of them
+(swarm testing).
 """
 
 from __future__ import annotations
@@ -27,14 +27,20 @@ from mockbroker.simulation.plan import (
 
 RELEASES = ("2.8", "3.3", "3.6", "3.9", "4.0", "4.1", "4.2", "4.3", "4.3", "4.3")
 NEW_PROTOCOL_SINCE = ("4.0", "4.1", "4.2", "4.3")
-OPERATIONS = 200  # of all clients together, roughly
+OPERATIONS = 200  # the approximate sum for all clients
 
-_COMPANY_SHARE = 0.4  # of plans with a group of several members
-_COMPANY_OPERATIONS = 75  # of all its members together
-_CLASSIC_HABITS: tuple[Habit, ...] = ("looks_back", "dreams", "ignores", "returns", "stalls")
-_READER_HABITS: tuple[Habit, ...] = ("looks_back", "follower")
+_LARGE_GROUP_SHARE = 0.4  # of plans with a group of several members
+_LARGE_GROUP_OPERATIONS = 75  # the sum for its members
+_CLASSIC_HABITS: tuple[Habit, ...] = (
+    "stale_requests",
+    "only_heartbeats",
+    "ignores",
+    "returns",
+    "stalls",
+)
+_READER_HABITS: tuple[Habit, ...] = ("stale_requests", "follower")
 
-# What takes back what an action did, most of the time.
+# The steps that undo an action.
 _REMEDIES: dict[str, tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...]] = {
     "stop_broker": (("start_broker", ("node",), {}),),
     "pause_broker": (("resume_broker", ("node",), {}),),
@@ -66,7 +72,7 @@ _EFFECTS: tuple[dict[str, Any], ...] = (
     {"close": {"phase": "after"}},
     {"throttle": {"by": 100}},
 )
-_OUTAGE = "outage"  # most brokers end one after the other, and come back in another order
+_OUTAGE = "outage"  # most brokers stop one after the other, and start in another order
 _ERRORS = ("NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "COORDINATOR_LOAD_IN_PROGRESS")
 _APIS = (
     "Produce",
@@ -82,22 +88,32 @@ _APIS = (
     "Metadata",
 )
 
-# What would end a simulation rather than disturb it, or needs what no simulation has.
-_LEFT_OUT = frozenset(("revoke_acl",))
+# Actions that need something that no simulation has, change configs that the laws go by, or do what
+# every client does anyway.
+LEFT_OUT = frozenset(("revoke_acl", "alter_configs", "create_internal_topics"))
 
 
 def generate(seed: int) -> Plan:
-    """The plan of a seed; the same one always."""
+    """The plan of a seed; equal seeds give equal plans."""
     return _Drawing(seed).plan()
 
 
+def _with_one_timeout(settings: Settings) -> Settings:
+    """Brokers that wait for coordinators for a short time wait as long for the controller."""
+    timeout_ms = settings.configs.get("request.timeout.ms")
+    if timeout_ms is None:
+        return settings
+    configs = {**settings.configs, "controller.socket.timeout.ms": timeout_ms}
+    return msgspec.structs.replace(settings, configs=configs)
+
+
 class _Drawing:
-    """One plan on its way."""
+    """The generation of one plan."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._rng = random.Random(f"plan {seed}")
-        self._added = random.Random(f"plan {seed} added")  # draws that leave all others as they are
+        self._added = random.Random(f"plan {seed} added")  # its draws do not change the others
         self._shares_id = False
         self._groups = random.Random(f"groups {seed}")
 
@@ -108,12 +124,13 @@ class _Drawing:
         rng = self._rng
         settings = self._settings()
         clients = self._clients(settings)
-        if self._groups.random() < _COMPANY_SHARE:
-            settings, clients = self._with_company(settings, clients)
+        if self._groups.random() < _LARGE_GROUP_SHARE:
+            settings, clients = self._with_large_group(settings, clients)
         clients = [self._with_habits(client) for client in clients]
-        if self._groups.random() < 0.15:  # after which transaction coordinators give writes up
+        if self._groups.random() < 0.15:  # the timeout of the transaction coordinators' writes
             configs = {**settings.configs, "request.timeout.ms": "1500"}
             settings = msgspec.structs.replace(settings, configs=configs)
+        settings = _with_one_timeout(settings)
         steps = self._steps(settings, clients, rng.choice((0, 4, 10, 20, 35, 50)))
         return Plan(seed=self._seed, settings=settings, clients=clients, steps=steps)
 
@@ -163,7 +180,7 @@ class _Drawing:
         )
 
     def _add_configs(self, configs: dict[str, str]) -> None:
-        """What makes replication take more steps, or go wrong in part."""
+        """Configs that make replication take more steps, or fail in part."""
         rng = self._added
         for name, share, values in (
             ("log.dirs", 0.2, ("/a,/b",)),
@@ -251,20 +268,20 @@ class _Drawing:
                 common["pause_ms"] = (0, pause_ms[1] * 4)
                 return ClientSettings(kind="admin", **common)
 
-    def _with_company(
+    def _with_large_group(
         self, settings: Settings, clients: list[ClientSettings]
     ) -> tuple[Settings, list[ClientSettings]]:
-        """Half of what the clients would do, and a group of several members with habits."""
+        """Halve the clients' operations, and add a group of several members with habits."""
         rng = self._groups
         new = settings.kafka_version in NEW_PROTOCOL_SINCE and rng.random() < 0.6
         kind: ClientKind = "consumer" if new else "classic"
         count = rng.choice((2, 3, 3, 4))
-        operations = _COMPANY_OPERATIONS // count
+        operations = _LARGE_GROUP_OPERATIONS // count
         static = rng.choice((0.0, 0.0, 0.5, 1.0))
         topics = [topic.name for topic in settings.topics]
         topics = topics if rng.random() < 0.7 else topics[:1]
         timeout_ms = rng.choice((3_000, 5_000))
-        # Two processes under one instance id, as when one is taken for dead and is not.
+        # Two processes with one instance id.
         twins = rng.random() < 0.3
         members = []
         for number in range(count):
@@ -273,7 +290,7 @@ class _Drawing:
             possible: tuple[Habit, ...] = ("returns",) if new else _CLASSIC_HABITS
             habits: list[Habit] = [each for each in possible if rng.random() < 0.4]
             if rng.random() < 0.2:
-                habits.append("long_notes")
+                habits.append("long_metadata")
             members.append(
                 ClientSettings(
                     kind=kind,
@@ -292,8 +309,8 @@ class _Drawing:
                 )
             )
         configs = dict(settings.configs)
-        if any("long_notes" in member.habits for member in members):
-            configs["message.max.bytes"] = "6000"  # less than two of those notes
+        if any("long_metadata" in member.habits for member in members):
+            configs["message.max.bytes"] = "6000"  # less than two of these commits
         halved = [
             msgspec.structs.replace(client, operations=max(2, client.operations // 2))
             for client in clients
@@ -306,14 +323,14 @@ class _Drawing:
         habits = [each for each in _READER_HABITS if self._groups.random() < 0.25]
         return msgspec.structs.replace(client, habits=habits)
 
-    # -- what is done ------------------------------------------------------------------------------
+    # -- steps -------------------------------------------------------------------------------------
 
     def _steps(self, settings: Settings, clients: list[ClientSettings], count: int) -> list[Step]:
         rng = self._rng
         names = self._names(settings, clients)
-        actions = sorted(set(ACTIONS) - _LEFT_OUT)
+        actions = sorted(set(ACTIONS) - LEFT_OUT)
         kinds = rng.sample(actions, rng.randint(2, 8))
-        # The network and the life of brokers are where most goes wrong.
+        # Faults of the network and of brokers find the most bugs.
         kinds += rng.choices(
             ("cut_network", "cut_network", "stop_broker", "pause_broker", "move_leader"),
             k=rng.randint(2, 6),
@@ -335,7 +352,7 @@ class _Drawing:
         return sorted((*steps, *added), key=lambda step: step.at_ms)
 
     def _add_steps(self, settings: Settings, names: Names) -> list[Step]:
-        """Scenarios that take several steps in a row to come to anything."""
+        """Scenarios of several related steps."""
         rng = self._added
         steps: list[Step] = []
         if rng.random() < 0.1:
@@ -343,10 +360,10 @@ class _Drawing:
             one_in = {"one_in": rng.choice((2, 5, 20))}
             steps.append(Step(at_ms=at_ms, do=plans.LOSE_MESSAGES, arguments=one_in))
         for scenario, share in (
-            (self._blind, 0.25),
-            (self._flap, 0.2),
-            (self._seesaw, 0.2),
-            (self._purge, 0.15),
+            (self._cut_from_controller, 0.25),
+            (self._restart_repeatedly, 0.2),
+            (self._alternate_brokers, 0.2),
+            (self._lead_after_purge, 0.15),
         ):
             if rng.random() < share:
                 if rng.random() < 0.5:
@@ -355,9 +372,9 @@ class _Drawing:
                     steps += scenario(rng.randrange(settings.duration_ms), names)
         return steps
 
-    def _blind(self, at_ms: int, names: Names) -> list[Step]:
-        """A broker loses the controller alone, which does not notice for a while, and changes
-        partitions meanwhile.
+    def _cut_from_controller(self, at_ms: int, names: Names) -> list[Step]:
+        """A broker cannot reach the controller, which fences it later and changes partitions
+        meanwhile.
         """
         rng = self._added
         controller, other = (1, rng.choice(names.nodes[1:]))
@@ -382,8 +399,8 @@ class _Drawing:
         heal = {"nodes": blind, "to": seen}
         return [*steps, Step(at_ms=at_ms, do="heal_network", arguments=heal)]
 
-    def _flap(self, at_ms: int, names: Names) -> list[Step]:
-        """A broker comes and goes, often before it has caught up."""
+    def _restart_repeatedly(self, at_ms: int, names: Names) -> list[Step]:
+        """A broker restarts several times, often before it has caught up."""
         rng = self._added
         node = rng.choice(names.nodes)
         steps = []
@@ -395,8 +412,8 @@ class _Drawing:
             at_ms += rng.choice((2, 20, 200, 1_000))
         return steps
 
-    def _seesaw(self, at_ms: int, names: Names) -> list[Step]:
-        """Two brokers lead in turns; each ends before the other is back."""
+    def _alternate_brokers(self, at_ms: int, names: Names) -> list[Step]:
+        """Two brokers run in turns; each stops before the other starts."""
         rng = self._added
         one, other = rng.sample(names.nodes, 2)
         steps = []
@@ -410,9 +427,9 @@ class _Drawing:
         at_ms += rng.choice((50, 300, 1_500))
         return [*steps, Step(at_ms=at_ms, do="start_broker", arguments={"node": other})]
 
-    def _purge(self, at_ms: int, names: Names) -> list[Step]:
-        """One follower comes back to a log that is empty by now; then the other one leads, with
-        what it has left.
+    def _lead_after_purge(self, at_ms: int, names: Names) -> list[Step]:
+        """One follower returns to a log whose records were deleted; then the other one leads, with
+        its remaining records.
         """
         rng = self._added
         leader, near, far = rng.sample(names.nodes, 3)
@@ -454,7 +471,7 @@ class _Drawing:
     def _some_steps(
         self, name: str, settings: Settings, clients: list[ClientSettings], names: Names
     ) -> list[Step]:
-        """A step, and what takes it back."""
+        """A step, and the steps that undo it."""
         rng = self._rng
         at_ms = rng.randrange(settings.duration_ms)
         match name:
@@ -520,7 +537,7 @@ class _Drawing:
 
 
 def _slow_links(nodes: tuple[int, ...], rng: random.Random) -> list[Step]:
-    """Messages between brokers take their time, until the network is healed."""
+    """Delay messages between brokers until the network is healed."""
     delay_ms = rng.choice((1, 10, 50, 300))
     return [
         Step(at_ms=0, do="delay_network", arguments={"nodes": node, "by": delay_ms})

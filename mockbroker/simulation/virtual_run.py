@@ -2,16 +2,16 @@
 
     virtual_run(main, seed=7)
 
-Time stands still while any task can go on. When all wait, the clock jumps to the next deadline, so
-ten minutes of waiting take no time, and the same things happen at the same times in each run.
+The clock does not move while a task can run. When all tasks wait, it jumps to the next deadline.
+Waiting takes no real time, and each run has the same events at the same times.
 
-This module is the only one that touches what trio keeps to itself (`trio._core._run`):
+Only this module uses trio's private names (`trio._core._run`):
 
-- `_ALLOW_DETERMINISTIC_SCHEDULING` and `_r`: trio shuffles the tasks that are to run next, so that
-  nobody relies on their order. With the first one set, it sorts them before, so that the shuffle
-  depends on the generator alone. trio has this for Hypothesis.
-- `GLOBAL_RUN_CONTEXT.runner.waiting_for_idle`: tasks in `wait_all_tasks_blocked` go on before the
-  clock moves, as they do with trio's MockClock.
+- `_ALLOW_DETERMINISTIC_SCHEDULING` and `_r`: trio shuffles the tasks that run next, so that no code
+  relies on their order. With the first one set, it sorts them before, so that the shuffle depends
+  only on the generator. trio has this for Hypothesis.
+- `GLOBAL_RUN_CONTEXT.runner.waiting_for_idle`: tasks in `wait_all_tasks_blocked` run before the
+  clock moves, as with trio's MockClock.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from mockbroker.server.clock.adjustable_clock import FROZEN_SLEEP_S, AdjustableC
 T = TypeVar("T")
 
 FOREVER_S = 1e12
-"""A deadline as late as this is none."""
+"""Later deadlines are ignored."""
 PATIENCE_S = 5.0
-"""How long, in real time, a run waits for threads and sockets when nothing of its own is due."""
+"""The real time for which a run waits for threads and sockets when no deadline is due."""
 WAITS_MAX = 2
-"""As often nothing has to come from outside: a task that blocks is no wait."""
+"""After as many waits without an event the run is deadlocked."""
 
 _run: Any = trio._core._run
 _HOOKS = ("_ALLOW_DETERMINISTIC_SCHEDULING", "_r", "GLOBAL_RUN_CONTEXT")
@@ -47,7 +47,7 @@ class DeadlockError(Exception):
 
 
 class Due:
-    """One callback at one time of the virtual clock; `cancel()` forgets it."""
+    """One callback at one time of the virtual clock."""
 
     __slots__ = ("callback",)
 
@@ -59,19 +59,18 @@ class Due:
 
 
 class VirtualClock(AdjustableClock):
-    """Stands still while a task can run, and jumps to the next deadline when all wait.
+    """A clock that jumps to the next deadline when all tasks wait. It starts at 0.
 
-    It runs callbacks of its own on the way (`call_at`), which is far cheaper than a task that
-    sleeps. It starts at 0. Its jumps come from trio's question how long to wait for I/O, which trio
-    asks when no task can run. A task that waits for a thread or a socket waits in real time: the
-    clock does not wait for it.
+    It also runs callbacks (`call_at`), which are far cheaper than sleeping tasks. It jumps when
+    trio calls `deadline_to_sleep_time`, which trio does when no task can run. A task that waits for
+    a thread or a socket waits in real time; the clock does not wait for it.
     """
 
     def __init__(self, seed: int) -> None:
         super().__init__(0.0)
         self.seed = seed  # of the run
         self.now_s = 0.0  # since the run began
-        self.moved_to_s = -math.inf  # where it was moved on to last
+        self.moved_to_s = -math.inf  # the target of the last advance
         self.patience_s = PATIENCE_S
         self.on_deadlock: Callable[[], object] = lambda: None
         self._asked_s = math.inf
@@ -87,7 +86,7 @@ class VirtualClock(AdjustableClock):
         return self.now_s
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Move on to the next thing that is due, the deadline that trio has included."""
+        """Jump to the next callback or to trio's `deadline`, whichever is first."""
         if _run.GLOBAL_RUN_CONTEXT.runner.waiting_for_idle:
             return FROZEN_SLEEP_S
         due = self._due
@@ -106,7 +105,7 @@ class VirtualClock(AdjustableClock):
         return self._wait_for_others()
 
     def _wait_for_others(self) -> float:
-        """Only a thread or a socket can wake anybody: wait for them in real time, not for ever."""
+        """Wait in real time for threads and sockets, which alone can wake a task; not forever."""
         asked_s, self._asked_s = self._asked_s, time.perf_counter()
         waited = self._asked_s - asked_s >= self.patience_s
         self._waits = self._waits + 1 if waited else 0
@@ -144,10 +143,10 @@ class VirtualClock(AdjustableClock):
         )
 
 
-class _Orders:
-    """Stands in for trio's generator while there is a virtual run in any thread.
+class _SchedulingGenerator:
+    """Replaces trio's generator during virtual runs.
 
-    The threads of virtual runs have a seeded generator each, other threads trio's own.
+    Each thread with a virtual run has a seeded generator, other threads trio's own.
     """
 
     def __init__(self) -> None:
@@ -158,7 +157,7 @@ class _Orders:
 
     @contextmanager
     def seeded(self, rng: random.Random) -> Iterator[None]:
-        """Let trio draw the order of this thread's tasks from `rng`."""
+        """Draw the order of this thread's tasks from `rng`."""
         missing = [name for name in _HOOKS if not hasattr(_run, name)]
         if missing:
             raise RuntimeError(
@@ -182,7 +181,7 @@ class _Orders:
                         self._allowed_before,
                     )
 
-    # What trio asks its generator for.
+    # The methods that trio calls.
 
     def shuffle(self, batch: list[Any]) -> None:
         if len(batch) > 1:
@@ -195,15 +194,15 @@ class _Orders:
         return self._plain.uniform(low, high)
 
 
-_ORDERS = _Orders()
+_GENERATOR = _SchedulingGenerator()
 
 
 def virtual_run(main: Callable[..., Awaitable[T]], *args: Any, seed: int) -> T:
-    """`trio.run(main, *args)` in virtual time, with all tasks in an order that `seed` decides.
+    """`trio.run(main, *args)` in virtual time; `seed` decides the order of all tasks.
 
-    Two runs with one seed do the same, as long as nothing in them asks a real clock, a thread, a
-    socket or a generator without a seed. Raises RuntimeError for a trio that cannot do that, and
-    DeadlockError where every task waits and nothing is due.
+    Two runs with one seed are equal, unless their code uses a real clock, a thread, a socket or an
+    unseeded generator. Raises RuntimeError for an unsupported version of trio, and DeadlockError if
+    all tasks wait and no deadline is due.
     """
     clock = VirtualClock(seed)
 
@@ -212,11 +211,11 @@ def virtual_run(main: Callable[..., Awaitable[T]], *args: Any, seed: int) -> T:
             clock.on_deadlock = scope.cancel
             return await main(*args)
         raise DeadlockError(
-            f"after {clock.current_time():g} s of virtual time every task waits for another one, "
-            "and nothing is due"
+            f"after {clock.current_time():g} s of virtual time all tasks wait and no deadline is "
+            "due"
         )
 
-    with _ORDERS.seeded(random.Random(f"{seed}/tasks")):
+    with _GENERATOR.seeded(random.Random(f"{seed}/tasks")):
         return trio.run(watched, clock=clock)
 
 

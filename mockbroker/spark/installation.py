@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
+from mockbroker.extras import missing
 from mockbroker.spark.errors import SparkSetupError
 from mockbroker.spark.versions import needs_of, parse_version
 
@@ -55,13 +56,13 @@ def _pyspark_version() -> str:
     try:
         return version("pyspark")
     except PackageNotFoundError:
-        raise SparkSetupError("pyspark is not installed: pip install 'mockbroker[spark]'") from None
+        raise SparkSetupError(missing("Spark needs", "pyspark")) from None
 
 
 def _pyspark_home() -> Path:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise SparkSetupError("pyspark is not installed: pip install 'mockbroker[spark]'")
+        raise SparkSetupError(missing("Spark needs", "pyspark"))
     return Path(spec.origin).parent
 
 

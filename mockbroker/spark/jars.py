@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mockbroker.spark.errors import MavenError
+from mockbroker.spark.settings import FAST_JVM
 
 CACHE_ENVIRONMENT = "MOCKBROKER_CACHE"
 MAVEN_TIMEOUT_S = 900
@@ -102,7 +103,12 @@ def _copy_dependencies(name: str, pom: str, into: Path) -> None:
         ]
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, timeout=MAVEN_TIMEOUT_S, check=False
+                command,
+                env={"MAVEN_OPTS": FAST_JVM, **os.environ},
+                capture_output=True,
+                text=True,
+                timeout=MAVEN_TIMEOUT_S,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             raise MavenError(f"mvn found no jars for {name} in {MAVEN_TIMEOUT_S} s") from None

@@ -21,6 +21,9 @@ SESSION: Mapping[str, str] = {
     "spark.driver.extraJavaOptions": FAST_JVM,
     "spark.driver.memory": "1g",
     "spark.log.level": "OFF",  # errors of queries are raised as exceptions
+    # Compiling the code of a query takes longer than interpreting it over a few rows.
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.ui.enabled": "false",

@@ -30,6 +30,12 @@ class Decode(Protocol):
     def __call__(self, buf: Buffer, pos: int = 0) -> tuple[Any, int]: ...
 
 
+class BoundedDecode(Protocol):
+    """Reads a message of at most `left` elements, in all arrays together. Raises DecodeError."""
+
+    def __call__(self, buf: Buffer, pos: int, left: int, /) -> tuple[Any, int]: ...
+
+
 class Encode(Protocol):
     """Gives the bytes of a message, in order, as few pieces: record buffers are handed through,
     all else is joined. Raises EncodeError.
@@ -38,13 +44,17 @@ class Encode(Protocol):
     def __call__(self, message: Any) -> list[Buffer]: ...
 
 
+# A buffer so small is decoded in some milliseconds whatever it holds, and explained in 150 ms.
+EXPLAINED_BYTES_MAX = 16 * 1024
+
+
 class Codec:
     """`decode` and `encode` of one message in one version; both are emitted on first use.
 
     Bytes left over after `decode` are the caller's to judge: compare `end` with the frame's.
     """
 
-    __slots__ = ("_schema", "_tree", "decode", "encode", "message", "version")
+    __slots__ = ("_bounded", "_schema", "_tree", "decode", "encode", "message", "version")
 
     decode: Decode
     encode: Encode
@@ -58,6 +68,7 @@ class Codec:
         self.version = version
         self._schema = schema
         self._tree: Shaped | None = None
+        self._bounded: BoundedDecode | None = None
 
     def __repr__(self) -> str:
         return f"{self.message.name} v{self.version}"
@@ -75,6 +86,22 @@ class Codec:
             self.encode = emitted_encode(self)
             return self.encode
         raise AttributeError(name)
+
+    def decode_untrusted(self, buf: Buffer, pos: int, elements_max: int) -> tuple[Any, int]:
+        """`decode` for bytes of any client, in bounded time and memory.
+
+        A buffer of more than 16 KiB may hold at most `elements_max` elements, all arrays and tagged
+        sections counted; an array of three bytes an element takes 30 times its bytes in memory.
+        Raises DecodeError, which has no better reason than "does not parse" where the buffer is
+        large.
+        """
+        if len(buf) <= EXPLAINED_BYTES_MAX:
+            return self.decode(buf, pos)
+        if self._bounded is None:
+            from mockbroker_protocol.slow import emitted_bounded_decode
+
+            self._bounded = emitted_bounded_decode(self)
+        return self._bounded(buf, pos, elements_max)
 
     @property
     def flexible(self) -> bool:

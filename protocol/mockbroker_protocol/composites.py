@@ -87,6 +87,10 @@ class ArrayOf(Sized):
 
     def _emit_items(self, writer: DecodeWriter, name: str, items: str, size: str) -> None:
         count = f"{size} - 1" if self.compact else size
+        writer.spend(count, name)
+        if writer.tracking:
+            self._emit_loop(writer, name, items, count)
+            return
         if isinstance(self.element, Fixed):
             self._emit_scalars(writer, items, count)
             return
@@ -123,7 +127,10 @@ class ArrayOf(Sized):
         append = writer.variable(f"add_{singular(name)}")
         writer.line(f"{items} = []")
         writer.line(f"{append} = {items}.append")
-        with writer.block(f"for _ in range({count}):"):
+        index = writer.variable("index") if writer.tracking else "_"
+        with writer.block(f"for {index} in range({count}):"), writer.inside("[{}]", index):
+            if not isinstance(self.element, Shaped):
+                writer.mark()
             expression = self.element.emit_decode(writer, singular(name))
             writer.flush()
             writer.line(f"{append}({expression})")
@@ -255,7 +262,9 @@ class Shaped(Adapter):  # type: ignore[misc]  # construct has no types
             if isinstance(subcon.subcon, TagSection):
                 values.update(subcon.subcon.emit_decode_tags(writer, self.defaults))
             else:
-                values[subcon.name] = subcon.subcon.emit_decode(writer, subcon.name)
+                with writer.inside(subcon.name):
+                    writer.mark()
+                    values[subcon.name] = subcon.subcon.emit_decode(writer, subcon.name)
         writer.flush()
         cls = writer.constant(self.cls.__name__, self.cls)
         return f"{cls}({self._arguments(writer, values)})"

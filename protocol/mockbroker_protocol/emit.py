@@ -28,6 +28,7 @@ from mockbroker_protocol.types import ZERO_UUID
 RESERVED = frozenset(keyword.kwlist) | {
     *("buf", "pos", "frame", "start", "limit", "stop", "at", "batch", "put", "out", "pieces"),
     *("message", "again", "bytes", "len", "list", "memoryview", "range", "str", "type"),
+    *("left", "failed", "where"),
 }
 
 
@@ -78,22 +79,48 @@ class Writer:
 
 
 class DecodeWriter(Writer):
-    """Collects the body of a `decode`. `viewing` says that `buf` is a memoryview, not bytes.
+    """Collects the body of a `decode`. `viewing` says that `buf` is a memoryview, not bytes;
+    `bounded`, that it counts the elements of all arrays and tagged sections; `tracking`, that it
+    notes before each field where it is.
 
     Slicing bytes is twice as fast as slicing a memoryview when text is what comes out, but where
     records are sliced, they must not be copied.
     """
 
-    def __init__(self, *, viewing: bool) -> None:
+    def __init__(self, *, viewing: bool, bounded: bool = False, tracking: bool = False) -> None:
         super().__init__()
         self.viewing = viewing
+        self.bounded = bounded
+        self.tracking = tracking
         self._run: list[tuple[str, str]] = []
+        self._path: list[str] = []
+        self._indexes: list[str] = []
 
     def fixed(self, code: str, name: str) -> str:
         """Read one `struct` code into a variable that is there after the next flush."""
         variable = self.variable(name)
         self._run.append((code, variable))
+        if self.tracking:
+            self.flush()
         return variable
+
+    @contextmanager
+    def inside(self, part: str, *indexes: str) -> Iterator[None]:
+        """What is emitted in the block reads `part`, a field or, as `[{}]`, an element."""
+        self._path.append(part)
+        self._indexes.extend(indexes)
+        yield
+        self._path.pop()
+        del self._indexes[len(self._indexes) - len(indexes) :]
+
+    def mark(self) -> None:
+        """Emit that what the block is about begins here, if anybody tracks it."""
+        if not self.tracking:
+            return
+        self.line("if pos > limit:")  # the field before this one fell short
+        self.line(f"    raise {self.helper('Refused')}")
+        path = ".".join(self._path).replace(".[", "[")
+        self.line(f"at, where = pos, ({path!r}, {''.join(f'{each}, ' for each in self._indexes)})")
 
     def flush(self) -> None:
         """Emit the read of the fixed-size fields put off so far."""
@@ -111,6 +138,13 @@ class DecodeWriter(Writer):
         self.line(f"pos += {size}")
         self._run.clear()
 
+    def spend(self, count: str, name: str) -> None:
+        """Emit that `count` elements of the array `name` follow, if anybody counts."""
+        if self.bounded:
+            self.line(f"left -= {count}")
+            self.line("if left < 0:")
+            self.line(f"    raise {self.helper('Exceeded')}({name!r}, pos)")
+
     def unpacker(self, codes: str, prefix: str) -> str:
         return self.struct_method(codes, "iter_unpack", prefix)
 
@@ -127,6 +161,10 @@ class DecodeWriter(Writer):
         return f"bytes(buf[{start}:{stop}])" if self.viewing else f"buf[{start}:{stop}]"
 
     def text(self, slice_: str) -> str:
+        if (
+            self.bounded or self.tracking
+        ):  # construct, which else decodes text that is no UTF-8, would take too long
+            return f"{self.helper('java_text')}({slice_})"
         return f'str({slice_}, "utf-8")' if self.viewing else f"{slice_}.decode()"
 
     def literal(self, value: Any) -> str:
@@ -259,13 +297,17 @@ def carries_records(node: Any) -> bool:
     return isinstance(node, Records)
 
 
-def decode_source(tree: Shaped, *, viewing: bool = False) -> tuple[str, dict[str, Any]]:
+def decode_source(
+    tree: Shaped, *, viewing: bool = False, bounded: bool = False, tracking: bool = False
+) -> tuple[str, dict[str, Any]]:
     """The source of `decode(frame, start)` for a message, and its globals but for `again`.
 
-    `viewing` says that the buffer is not to be copied even if the message has no records.
+    `viewing` says that the buffer is not to be copied even if the message has no records. With
+    `bounded` it is `decode(frame, start, left)`, which counts elements, and the missing global is
+    `failed`. With `tracking` it returns None or, where it fails, the path and byte of the field.
     """
     viewing = viewing or carries_records(tree)
-    writer = DecodeWriter(viewing=viewing)
+    writer = DecodeWriter(viewing=viewing, bounded=bounded, tracking=tracking)
     wanted = "memoryview" if viewing else "bytes"
     writer.line(f"if type(buf) is not {wanted}:")
     writer.line(f"    buf = {wanted}(buf)")
@@ -275,9 +317,22 @@ def decode_source(tree: Shaped, *, viewing: bool = False) -> tuple[str, dict[str
     # Slices do not fail at the end of the buffer; but where one fell short, pos ran past it.
     writer.line("if pos > limit:")
     writer.line(f"    raise {writer.helper('Refused')}")
-    writer.line("return message, pos")
-    head = ["def decode(frame, start=0):", "    buf = frame", "    pos = start", "    try:"]
-    tail = ["    except Exception:", "        return again(frame, start)", ""]
+    writer.line("return None" if tracking else "return message, pos")
+    arguments, failure = (
+        "frame, start=0",
+        ["    except Exception:", "        return again(frame, start)"],
+    )
+    if bounded:
+        arguments = "frame, start, left"
+        failure = [
+            "    except Exception as error:",
+            "        raise failed(frame, start, error) from None",
+        ]
+    head = [f"def decode({arguments}):", "    buf = frame", "    pos = start", "    try:"]
+    if tracking:
+        head.insert(1, "    at, where = start, ('',)")
+        failure = ["    except Exception:", "        return where[0].format(*where[1:]), at"]
+    tail = [*failure, ""]
     return "\n".join([*head, *writer.lines, *tail]), writer.constants
 
 

@@ -36,7 +36,7 @@ from mockbroker_protocol.declare import (
     Shape,
 )
 from mockbroker_protocol.records.batch import producer_of
-from mockbroker_protocol.types import ZERO_UUID
+from mockbroker_protocol.types import ZERO_UUID, parse_integer
 
 __all__ = [
     "ALL_PARTITIONS",
@@ -270,7 +270,7 @@ def _reading_by(field: Field, by: EntityBy, kinds: frozenset[Entity]) -> _Mentio
         for text in (get(item) or ()) if is_array else (get(item),):
             value = text
             if kind is BROKER_ID:  # the empty name is that of all brokers
-                value = int(text) if text and text.isdecimal() else None
+                value = parse_integer(text, 0) if text else None
             if value not in _NOTHING:
                 found.append(Mention(kind, value, item))
 

@@ -380,3 +380,7 @@ class ErrorCode(IntEnum):
     SHARE_SESSION_LIMIT_REACHED = _error(
         133, "The limit of share sessions has been reached.", retriable=True
     )
+
+
+ERROR_CODES = {int(error): error for error in ErrorCode}
+"""The error codes by their numbers."""

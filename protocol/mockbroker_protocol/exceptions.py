@@ -21,6 +21,10 @@ class DecodeError(ProtocolError):
         self.reason = reason
 
 
+class TooManyElementsError(DecodeError):
+    """A message holds more elements than the caller of `Codec.decode_untrusted` allows."""
+
+
 class EncodeError(ProtocolError):
     """A struct that the wire cannot carry: a null that may not be, a number out of range."""
 

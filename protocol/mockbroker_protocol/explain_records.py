@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 from typing import TypeAlias
 
 from mockbroker_protocol.records import (
@@ -111,7 +112,7 @@ def _records(header: BatchHeader, batch: bytes) -> Iterator[Span]:
         payload = batch_payload(header, batch)
         text = f"{len(payload)} bytes decompressed"
         yield HEADER_SIZE, len(batch), "records", text, False
-        spans = [(HEADER_SIZE, HEADER_SIZE)] * header.count
+        spans: Iterable[tuple[int, int]] = repeat((HEADER_SIZE, HEADER_SIZE), header.count)
     else:
         payload = batch[HEADER_SIZE:]
         spans = [

@@ -41,6 +41,9 @@ class _FlexibleSince(dict[int, int]):
 
 
 _FLEXIBLE_SINCE = _FlexibleSince()
+HEADER_TAGS_MAX = 1_000
+"""Tagged fields of a request header in a frame of more than 16 KiB. Kafka declares none."""
+
 _KEY_AND_VERSION = Struct(">hh")
 _REQUEST_HEADERS = {version: named_codec("headers", "RequestHeader", version) for version in (1, 2)}
 _RESPONSE_HEADERS = {
@@ -63,7 +66,8 @@ def response_header_version(api_key: int, api_version: int) -> int:
 def decode_request_header(buf: Buffer, pos: int = 0) -> tuple[RequestHeader, int]:
     """Read the header of a request of any version; returns it and the position of the body.
 
-    Raises DecodeError, also for an API key without a declaration.
+    Raises DecodeError, also for an API key without a declaration, and for more tagged fields than
+    `HEADER_TAGS_MAX`: a frame of 100 MiB has room for 50 million.
     """
     if len(buf) - pos < _KEY_AND_VERSION.size:
         raise DecodeError("api_key", pos, f"needs 4 bytes, {max(len(buf) - pos, 0)} left")
@@ -73,7 +77,7 @@ def decode_request_header(buf: Buffer, pos: int = 0) -> tuple[RequestHeader, int
     except KeyError:
         raise DecodeError("api_key", pos, f"unknown API key {api_key}") from None
     header: RequestHeader
-    header, pos = codec.decode(buf, pos)
+    header, pos = codec.decode_untrusted(buf, pos, HEADER_TAGS_MAX)
     return header, pos
 
 

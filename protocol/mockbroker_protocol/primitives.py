@@ -12,7 +12,6 @@ any negative length means null; a compact length is a Java int, which may wrap; 
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Sequence
 from io import BytesIO
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from construct import Construct, ConstructError
 
-from mockbroker_protocol.runtime import STRING_BYTES_MAX, as_int32, uvarint
+from mockbroker_protocol.runtime import STRING_BYTES_MAX, as_int32, java_text, uvarint
 
 if TYPE_CHECKING:
     from mockbroker_protocol.emit import DecodeWriter, EncodeWriter
@@ -60,14 +59,6 @@ def read_uvarint(stream: BytesIO, path: str, start: int) -> int:
         if byte < 0x80:
             return as_int32(value)
     raise Malformed("varint longer than 5 bytes", path, start)
-
-
-def java_text(data: bytes) -> str:
-    """Decode as Java's `new String(bytes, UTF_8)`: one U+FFFD for each malformed sequence.
-
-    Python would put three for an encoded surrogate, Java puts one.
-    """
-    return re.sub(rb"\xed[\xa0-\xbf][\x80-\xbf]", b"\xef\xbf\xbd", data).decode("utf-8", "replace")
 
 
 class Primitive(Construct):  # type: ignore[misc]  # construct has no types

@@ -1,10 +1,11 @@
 """Functions for the rare cases of emitted codecs, so that their own source has the common case.
 
-Imports nothing but `struct`: an emitted codec must not need `construct`.
+Imports little: an emitted codec must not need `construct`.
 """
 
 from __future__ import annotations
 
+import re
 from itertools import starmap
 from struct import Struct, pack, unpack_from
 
@@ -28,9 +29,35 @@ class Refused(ValueError):  # noqa: N818
     """The emitted codec stops; construct then finds the reason."""
 
 
+class Exceeded(Exception):  # noqa: N818
+    """A message has more elements than the caller allows: `name` is the array, `pos` its first."""
+
+    def __init__(self, name: str, pos: int) -> None:
+        super().__init__(name, pos)
+        self.name = name
+        self.pos = pos
+
+
+def java_text(data: Buffer) -> str:
+    """Decode as Java's `new String(bytes, UTF_8)`: one U+FFFD for each malformed sequence.
+
+    Python would put three for an encoded surrogate, Java puts one.
+    """
+    try:
+        return str(data, "utf-8")
+    except UnicodeDecodeError:
+        whole = re.sub(rb"\xed[\xa0-\xbf][\x80-\xbf]", b"\xef\xbf\xbd", data)
+        return whole.decode("utf-8", "replace")
+
+
 def as_int32(value: int) -> int:
     """The Java int with the low 32 bits of `value`."""
     return ((value + 0x8000_0000) & 0xFFFF_FFFF) - 0x8000_0000
+
+
+def as_int64(value: int) -> int:
+    """The Java long with the low 64 bits of `value`."""
+    return ((value + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
 
 
 def read_uvarint(buf: Buffer, pos: int) -> tuple[int, int]:
@@ -84,13 +111,18 @@ def long_nullable_string(buf: Buffer, pos: int, first: int) -> tuple[str | None,
     if size > STRING_BYTES_MAX + 1:
         raise Refused
     stop = pos + size - 1
-    return str(buf[pos:stop], "utf-8"), stop
+    return java_text(buf[pos:stop]), stop
 
 
 def unknown_tags(buf: Buffer, pos: int, count: int) -> tuple[dict[int, bytes] | None, int]:
     """Read a tagged section whose count's first byte was read and of which no tag is known."""
     if count > 127:
         count, pos = _read_rest(buf, pos, count)
+    return read_unknown_tags(buf, pos, count)
+
+
+def read_unknown_tags(buf: Buffer, pos: int, count: int) -> tuple[dict[int, bytes] | None, int]:
+    """Read `count` tagged fields of which none is known."""
     unknown: dict[int, bytes] | None = None
     for _ in range(count):
         tag, pos = read_uvarint(buf, pos)

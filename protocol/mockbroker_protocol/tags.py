@@ -75,6 +75,8 @@ class TagSection(Construct):  # type: ignore[misc]  # construct has no types
 
     def emit_decode_tags(self, writer: DecodeWriter, defaults: Any) -> dict[str, str]:
         """Emit the section; returns the expression of each known field and of `unknown_tags`."""
+        with writer.inside(TAGS):
+            writer.mark()
         count = writer.fixed("B", "tags")
         unknown = writer.variable("unknown")
         values = {name: writer.variable(name) for name, _ in self.known.values()}
@@ -83,8 +85,11 @@ class TagSection(Construct):  # type: ignore[misc]  # construct has no types
             writer.line(f"{variable} = {writer.literal(getattr(defaults, name))}")
         writer.line(f"{unknown} = None")
         with writer.block(f"if {count}:"):
-            if not self.known:
-                helper = writer.helper("unknown_tags")
+            if not self.known and not writer.tracking:
+                if writer.bounded:
+                    self._emit_long_count(writer, count)
+                    writer.spend(count, "_tags")
+                helper = writer.helper("read_unknown_tags" if writer.bounded else "unknown_tags")
                 writer.line(f"{unknown}, pos = {helper}(buf, pos, {count})")
             else:
                 self._emit_decode_known(writer, count, unknown, values)
@@ -94,22 +99,29 @@ class TagSection(Construct):  # type: ignore[misc]  # construct has no types
         self, writer: DecodeWriter, count: str, unknown: str, values: dict[str, str]
     ) -> None:
         tag, size = writer.variable("tag"), writer.variable("tag_size")
-        writer.line(f"if {count} > 127:")
-        writer.line(f"    {count}, pos = {writer.helper('long_size')}(buf, pos, {count})")
+        self._emit_long_count(writer, count)
+        writer.spend(count, "_tags")
         with writer.block(f"for _ in range({count}):"):
+            with writer.inside(TAGS):
+                writer.mark()
             read = writer.helper("read_uvarint")
             writer.line(f"{tag}, pos = {read}(buf, pos)")
             writer.line(f"{size}, pos = {read}(buf, pos)")
             keyword = "if"
             for number, (name, primitive) in sorted(self.known.items()):
-                with writer.block(f"{keyword} {tag} == {number}:"):
+                with writer.block(f"{keyword} {tag} == {number}:"), writer.inside(name):
+                    writer.mark()
                     expression = primitive.emit_decode(writer, name)
                     writer.flush()
                     writer.line(f"{values[name]} = {expression}")
                 keyword = "elif"
-            with writer.block("else:"):
+            with writer.block("else:" if self.known else "if True:"):
                 helper = writer.helper("keep_tag")
                 writer.line(f"{unknown}, pos = {helper}(buf, pos, {tag}, {size}, {unknown})")
+
+    def _emit_long_count(self, writer: DecodeWriter, count: str) -> None:
+        writer.line(f"if {count} > 127:")
+        writer.line(f"    {count}, pos = {writer.helper('long_count')}(buf, pos, {count})")
 
     def emit_encode_tags(self, writer: EncodeWriter, held: str, defaults: Any) -> None:
         if not self.known:

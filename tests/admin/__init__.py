@@ -1,1 +1,1 @@
-"""The admin server, against a view that counts by hand; the whole stack is met in tests/cli."""
+"""The admin server with a handmade target; tests/cli tests the whole stack."""

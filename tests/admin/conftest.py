@@ -1,8 +1,7 @@
-"""A trio run in a thread that stands in for the cluster's."""
+"""A trio run in a thread in place of the cluster's."""
 
 from __future__ import annotations
 
-import http.client
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ import pytest
 import trio
 
 from mockbroker.admin import AdminServer, ClusterMetrics, start_admin
+from tests.support.http import HttpClient, RawAnswer
 
 
 @dataclass
@@ -76,19 +76,5 @@ def start() -> Iterator[StartAdmin]:
         assert server.stop()
 
 
-@dataclass
-class Answer:
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-
-def get(server: AdminServer, path: str, method: str = "GET") -> Answer:
-    connection = http.client.HTTPConnection(server.host, server.port, timeout=20)
-    try:
-        connection.request(method, path)
-        response = connection.getresponse()
-        headers = {name.lower(): value for name, value in response.getheaders()}
-        return Answer(response.status, headers, response.read())
-    finally:
-        connection.close()
+def get(server: AdminServer, path: str, method: str = "GET") -> RawAnswer:
+    return HttpClient(server.url).raw(method, path)

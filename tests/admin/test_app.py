@@ -1,4 +1,4 @@
-"""What the admin server answers over HTTP."""
+"""The answers of the admin server over HTTP."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def test_healthz_fails_once_the_cluster_has_stopped(start: StartAdmin):
         admin = start(run)
     answer = get(admin, "/healthz")
     assert answer.status == 503
-    assert json.loads(answer.body) == {"status": "unavailable", "error": "the cluster has stopped"}
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert json.loads(answer.body)["detail"] == "the cluster has stopped"
 
 
 def test_healthz_fails_while_the_cluster_is_stuck(

@@ -1,4 +1,4 @@
-"""Calls that cross from the admin run into the cluster's."""
+"""Calls from the admin run into the cluster's."""
 
 from __future__ import annotations
 

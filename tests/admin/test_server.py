@@ -1,4 +1,4 @@
-"""The admin thread: how it starts, how it stops, and that nothing of the cluster holds it up."""
+"""The admin thread: its start and its stop, which nothing of the cluster delays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers of a real cluster, as the admin side reads them."""
+"""The metrics of a real cluster."""
 
 from __future__ import annotations
 

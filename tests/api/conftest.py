@@ -1,4 +1,4 @@
-"""One cluster in every place where the Python API reaches one, for the same tests."""
+"""One cluster for each transport of the Python API, for the same tests."""
 
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
-"""The same calls do the same in a thread, in the caller's trio run, and over HTTP."""
+"""The same calls have the same results in a thread, in the caller's trio run, and over HTTP."""
 
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 import trio
+import trio.testing
 from confluent_kafka import Consumer, Producer
 
 from mockbroker import Cluster
@@ -72,6 +74,10 @@ async def test_records_are_appended_and_read(kafka: Any) -> None:
     assert stored[-1].value == b"last"
     assert stored == await kafka.partition("orders", 1).records()
     assert len(await kafka.expect_records("orders", 5)) == 5
+    [tea, *_] = await kafka.partition("orders", 1).log(limit=2)
+    assert (tea.key, tea.value, tea.codec, tea.control) == ("0xff", "tea", "none", None)
+    leader = await kafka.partition("orders", 1).leader
+    assert len(await kafka.partition("orders", 1).log(1, broker=leader)) == len(stored) - 1
 
 
 @with_kafka
@@ -85,22 +91,91 @@ async def test_records_that_do_not_come_fail_with_a_table(kafka: Any) -> None:
 
 @with_kafka
 async def test_names_that_do_not_exist_get_the_nearest_one(kafka: Any) -> None:
-    with pytest.raises(ApiError, match='did you mean "orders"'):
+    with pytest.raises(ApiError, match="did you mean 'orders'"):
         await kafka.topic("order").records()
     with pytest.raises(ActionError, match="there is no broker 9; there are: 1, 2, 3"):
         await kafka.broker(9).stop()
     with pytest.raises(ActionError, match="there is no broker 9"):
         await kafka.broker(9).state
-    with pytest.raises(ValidationError, match='did you mean "stop_broker"'):
+    with pytest.raises(ValidationError, match="did you mean 'stop_broker'"):
         await kafka.act("stop_brokr", node=1)
-    with pytest.raises(ValidationError, match=r'match\.apii: unknown field; did you mean "api"'):
+    with pytest.raises(ValidationError, match=r"match\.apii: unknown field; did you mean 'api'"):
         await kafka.faults.add(match={"apii": 3}, do={"drop_reply": {}})
-    with pytest.raises(TypeError, match='did you mean "topic"'):
+    with pytest.raises(TypeError, match="did you mean 'topic'"):
         await kafka.faults.drop_reply(topik="orders")
-    with pytest.raises(ValidationError, match='did you mean "append"'):
+    with pytest.raises(ValidationError, match="did you mean 'append'"):
         await kafka.journal.events(kind="apend")
-    with pytest.raises(ValidationError, match='did you mean "topic"'):
+    with pytest.raises(ValidationError, match="did you mean 'topic'"):
         await kafka.journal.events(topik="orders")
+
+
+@with_kafka
+async def test_names_that_are_waited_for_get_the_nearest_one(kafka: Any) -> None:
+    await kafka.faults.delay(1, api="Fetch", name="slow-fetch")
+    with pytest.raises(UnknownNameError, match="did you mean 'slow-fetch'"):
+        await kafka.faults.rule("slow-fech")
+    with pytest.raises(ValidationError, match=r"state: .*did you mean 'Stable'"):
+        await kafka.group("billing").wait_for("Stabel")
+    with pytest.raises(ValidationError, match=r"only: .*did you mean 'retention'"):
+        await kafka.clock.advance("1s", only="retenton")
+    with pytest.raises(ValueError, match="did you mean 'python'"):
+        await kafka.faults.export("pyton")
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": "billing"})
+    consumer.subscribe(["orders"])
+    polling = trio.Event()
+
+    async def poll() -> None:
+        while not polling.is_set():
+            await trio.to_thread.run_sync(consumer.poll, 0.05)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(poll)
+        await kafka.group("billing").wait_stable(members=1)
+        with pytest.raises(TimeoutError, match="it does not exist; did you mean 'billing'"):
+            await kafka.group("biling").wait_stable(timeout_s=0.01)
+        polling.set()
+    await trio.to_thread.run_sync(consumer.close)
+
+
+@pytest.mark.parametrize("what", ["journal", "plan", "rule", "held", "group", "records"])
+def test_a_wait_ends_with_the_thread_that_dies(what: str) -> None:
+    """With the error that ended it."""
+    kafka = Cluster(topics={"orders": 1}).start()
+    plan = kafka.faults.delay(1, api="Fetch", name="slow")
+    waits: dict[str, Callable[[], object]] = {
+        "journal": lambda: kafka.journal.wait(kind="append", timeout_s=1000),
+        "plan": lambda: plan.wait(timeout_s=1000),
+        "rule": lambda: kafka.faults.rule("slow").wait(timeout_s=1000),
+        "held": lambda: kafka.faults.wait_held(timeout_s=1000),
+        "group": lambda: kafka.group("g").wait_stable(timeout_s=1000),
+        "records": lambda: kafka.expect_records("orders", 1, timeout_s=1000),
+    }
+
+    def die() -> None:
+        raise ZeroDivisionError("a bug of ours")
+
+    def die_later(_: object) -> None:
+        """Once the next request has arrived, which then waits."""
+        token = trio.lowlevel.current_trio_token()
+
+        async def when_at_rest() -> None:
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            token.run_sync_soon(die)
+
+        trio.lowlevel.spawn_system_task(when_at_rest)
+
+    kafka.call(die_later)
+    with pytest.raises(ClusterError, match="the cluster's thread has died") as raised:
+        waits[what]()
+    assert "a bug of ours" in "".join(traceback.format_exception(raised.value))
+    with pytest.raises(trio.TrioInternalError):
+        kafka.stop()
+
+
+def test_an_unknown_anomaly_gets_the_nearest() -> None:
+    """Also where nothing was found."""
+    with Cluster() as kafka, pytest.raises(ValueError, match="did you mean 'duplicate'"):
+        kafka.audit().of("duplicat")
 
 
 @with_kafka
@@ -259,7 +334,7 @@ async def test_a_group_is_awaited_and_its_lag_seen(kafka: Any) -> None:
     [gone] = await group.expire_member()
     assert gone == view.members[0].member_id
     await trio.to_thread.run_sync(consumer.close)
-    with pytest.raises(ActionError, match='did you mean "billing"'):
+    with pytest.raises(ActionError, match="did you mean 'billing'"):
         await kafka.group("biling").view()
 
 
@@ -283,6 +358,7 @@ async def test_the_audit_sees_every_record(kafka: Any) -> None:
     await trio.to_thread.run_sync(produce, kafka, "orders", "tea")
     audit = await kafka.audit()
     audit.assert_clean()
+    assert audit.report.source == "the journal of a running cluster"
 
 
 def test_another_process_that_is_not_there_is_told() -> None:

@@ -1,4 +1,4 @@
-"""`fault`, `action`, `clock`, `journal` and `verify` on a cluster that serves."""
+"""`fault`, `action`, `clock`, `journal` and `verify` on a running cluster."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import click
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
@@ -14,6 +15,7 @@ from confluent_kafka import Producer
 from mockbroker import Cluster
 from mockbroker.cli import main
 from mockbroker.cli.show import VIEWS
+from mockbroker.core.actions import ACTIONS
 from mockbroker.pipeline.store import open_store
 from tests.support.http import HttpClient
 from tests.support.librdkafka import TIMEOUT_S
@@ -92,7 +94,7 @@ def test_all_rules_are_exported_and_added_again(run: Run, kafka: Cluster) -> Non
 @pytest.mark.parametrize(
     ("plan", "status", "words"),
     [
-        ("{match: {topik: x}, do: {delay: 1s}}", 1, 'did you mean "topic"'),
+        ("{match: {topik: x}, do: {delay: 1s}}", 1, "did you mean 'topic'"),
         ("{match: [", 2, "the argument: "),
         ("no-such-file.yaml", 2, "No such file"),
         ("-", 2, "standard input holds list"),
@@ -107,7 +109,7 @@ def test_what_is_held_is_let_go(kafka: Cluster, run: Run) -> None:
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
     producer.produce("orders", "tea")
     kafka.faults.wait_held()
-    [held] = json.loads(run("fault", "held").output)
+    [held] = json.loads(run("fault", "held", "--json").output)
     assert held["api"] == "Produce"
     clash = run("fault", "release", str(held["id"]), "--drop", "--answer", "NONE", status=2)
     assert "--answer excludes" in clash.output
@@ -131,7 +133,7 @@ def test_the_clock_is_shown_and_steered(run: Run) -> None:
     assert run("clock", "thaw").output.endswith(" rate 1\n")
     run("clock", "advance", "1s", "--only", "retention")
     assert "part" in run("clock", "advance", "1s", "--only", "nothing", status=1).output
-    assert "is no duration" in run("clock", "advance", "soon", status=2).output
+    assert "is not a duration" in run("clock", "advance", "soon", status=2).output
 
 
 def test_the_journal_is_printed_by_conditions(kafka: Cluster, run: Run) -> None:
@@ -146,7 +148,7 @@ def test_the_journal_is_printed_by_conditions(kafka: Cluster, run: Run) -> None:
     ]
     assert {event["kind"] for event in events} >= {"request", "append", "response"}
     assert any(event.get("message") for event in events)
-    assert 'did you mean "topic"' in run("journal", "topik=x", status=1).output
+    assert "did you mean 'topic'" in run("journal", "topik=x", status=1).output
 
 
 def test_the_journal_is_exported_as_tables(kafka: Cluster, run: Run, tmp_path: Path) -> None:
@@ -231,3 +233,85 @@ def test_views_of_a_cluster_in_python(kafka: Cluster) -> None:
         (kafka.open_transactions(), "/v1/transactions/open"),
     ):
         assert json.loads(msgspec.json.encode(found)) == api.get(path), path
+
+
+def test_actions_are_listed_with_their_arguments(run: Run) -> None:
+    listed = json.loads(run("action", "--json").output)
+    assert [each["name"] for each in listed] == sorted(ACTIONS)
+    assert all(each["help"] and "\n" not in each["help"] for each in listed)
+    stop = next(each for each in listed if each["name"] == "stop_broker")
+    assert stop["required"] == ["node"]
+    lines = run("action").output.splitlines()
+    assert len(lines) == len(ACTIONS) + 1
+    assert any(line.startswith("stop_broker ") and "node [how]" in line for line in lines)
+
+
+def test_what_commands_print_is_json_on_demand(run: Run) -> None:
+    assert json.loads(run("clock", "show", "--json").output).keys() == {"now_ms", "rate"}
+    assert json.loads(run("clock", "freeze", "--json").output)["rate"] == 0
+    assert json.loads(run("clock", "thaw", "--json").output)["rate"] == 1
+    done = json.loads(run("action", "set_rack", "node=1", "rack=a", "--json").output)
+    assert done["action"] == "set_rack"
+    [plan] = json.loads(run("fault", "add", "{name: x, do: {delay: 0}}", "--json").output)
+    assert plan["name"] == "x"
+    assert json.loads(run("fault", "show", "x", "--json").output)["name"] == "x"
+    run("snapshot", "take", "noon")
+    assert "noon" in [each["name"] for each in json.loads(run("snapshot", "list", "--json").output)]
+
+
+# Commands without --json.
+PRINT_NO_DATA = {
+    "stop", "fault clear", "fault release", "fault remove", "settle", "reset",
+    "snapshot restore", "snapshot take",
+}  # fmt: skip
+HAVE_OTHER_FORMS = {
+    "serve": "--ready-file NAME.json",
+    "exec": "the output of a program",
+    "scenario run": "the output of a program",
+    "spark-submit": "the output of a program",
+    "fault export": "YAML or Python, which is what it is for",
+    "simulate": "--out DIR",
+    "token": "one token",
+}
+
+
+def test_every_command_that_prints_data_prints_it_as_json_too() -> None:
+    found = set()
+    for path, command in leaves(main, ()):
+        if not any("--json" in each.opts for each in command.params):
+            found.add(" ".join(path))
+    assert found == PRINT_NO_DATA | HAVE_OTHER_FORMS.keys()
+
+
+def leaves(
+    command: click.Command, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    if not isinstance(command, click.Group):
+        yield path, command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        child = command.get_command(context, name)
+        assert child is not None
+        yield from leaves(child, (*path, name))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands(shell: str) -> None:
+    """The scripts that the docs tell to load, and what they ask for."""
+    told = CliRunner().invoke(main, [], env={"_MOCKBROKER_COMPLETE": f"{shell}_source"},
+                              prog_name="mockbroker")  # fmt: skip
+    assert told.exit_code == 0
+    assert "_MOCKBROKER_COMPLETE" in told.output
+    asked = CliRunner().invoke(
+        main,
+        [],
+        env={
+            "_MOCKBROKER_COMPLETE": f"{shell}_complete",
+            "COMP_WORDS": "mockbroker top" if shell != "fish" else "mockbroker",
+            "COMP_CWORD": "1" if shell != "fish" else "top",
+        },
+        prog_name="mockbroker",
+    )
+    assert "topics" in asked.output
+    assert "produce" not in asked.output

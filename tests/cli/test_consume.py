@@ -161,3 +161,19 @@ def test_the_keys_of_json_are_those_of_the_documentation(on_cluster: Run):
         "value",
         "headers",
     ]
+
+
+def test_a_group_commits_what_was_printed_and_goes_on_there(on_cluster: Run, mock_kafka: Cluster):
+    mock_kafka.topic("orders").create(1).produce_all(["a", "b", "c"])
+    flags = ("consume", "orders", "--group", "kitchen", "--from-beginning")
+    assert on_cluster(*flags, "--max-messages", 2).stdout == "a\nb\n"
+    assert mock_kafka.group("kitchen").offsets == {("orders", 0): 2}
+    assert on_cluster(*flags, "--timeout", 0.1).stdout == "c\n"
+    assert mock_kafka.group("kitchen").lag() == 0
+    assert mock_kafka.group("kitchen").state == "Empty"
+
+
+@pytest.mark.parametrize("flag", [("--offset", "3"), ("--partition", "0")])
+def test_a_group_decides_itself_what_is_read(on_cluster: Run, flag: tuple[str, str]):
+    refused = on_cluster("consume", "orders", "--group", "kitchen", *flag, status=2)
+    assert "--group excludes --offset and --partition" in refused.output

@@ -1,4 +1,4 @@
-"""`mockbroker coordinator` says what FindCoordinator answers, and why."""
+"""`mockbroker coordinator` agrees with FindCoordinator, and shows the hash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mockbroker doctor`: what is there, what is missing, and what to do about it."""
+"""`mockbroker doctor`: present and missing requirements, and remedies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from mockbroker.cli import doctor, main
-from mockbroker.cli.doctor import EXTRAS, Finding, examine, install_command, requirements
+from mockbroker.cli.doctor import Finding, examine
+from mockbroker.extras import EXTRAS, install_command, requirements
 
 
 def found(name: str) -> Finding:
@@ -56,32 +57,6 @@ def test_a_missing_package_that_a_cluster_needs_is_an_error(monkeypatch: pytest.
     assert CliRunner().invoke(main, ["doctor"]).exit_code == 1
 
 
-class Installed:
-    """A distribution that was installed from somewhere."""
-
-    def __init__(self, url: str | None) -> None:
-        self._text = None if url is None else json.dumps({"url": url})
-
-    def read_text(self, name: str) -> str | None:
-        assert name == "direct_url.json"
-        return self._text
-
-
-@pytest.mark.parametrize(
-    ("url", "command"),
-    [
-        (None, "pip install 'mockbroker[tls]'"),
-        (
-            "file:///srv/our%20tests/mb",
-            "pip install '/srv/our tests/mb[tls]'",
-        ),
-        ("https://example.com/mockbroker.whl", "pip install 'mockbroker[tls]'"),
-    ],
-)
-def test_an_extra_is_installed_from_where_the_package_is(url: str | None, command: str):
-    assert install_command(Installed(url), "tls") == command  # type: ignore[arg-type]
-
-
 def test_a_port_in_use_is_named_with_the_flag_that_helps(monkeypatch: pytest.MonkeyPatch):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -115,3 +90,10 @@ def test_a_low_limit_of_open_files_is_named(monkeypatch: pytest.MonkeyPatch):
 
 def test_an_unknown_package_is_not_installed():
     assert not doctor._is_installed("no-such-distribution-anywhere")
+
+
+def test_an_extra_that_includes_another_names_what_that_brings() -> None:
+    """And not the package itself, whose name an index may know as another project's."""
+    own = distribution("mockbroker")
+    assert {"hypothesis", "duckdb"} <= set(requirements(own, "hypothesis"))
+    assert "mockbroker" not in requirements(own, "hypothesis")

@@ -1,4 +1,4 @@
-"""`serve --example`: a cluster that comes along, for stories that are told with its numbers."""
+"""`serve --example`: an included cluster with records."""
 
 from __future__ import annotations
 

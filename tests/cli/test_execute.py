@@ -1,4 +1,4 @@
-"""`mockbroker exec`: the cluster is there for the command, and both end together."""
+"""`mockbroker exec`: the cluster runs as long as the command."""
 
 from __future__ import annotations
 

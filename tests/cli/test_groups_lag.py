@@ -1,4 +1,4 @@
-"""`mockbroker groups lag`: what the admin API tells, and the journal's tables as well."""
+"""`mockbroker groups lag`: the lag of the admin API and of the journal's tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs beside a cluster: they end with us, and not before."""
+"""Programs beside a cluster: they end with this process, and not before."""
 
 from __future__ import annotations
 

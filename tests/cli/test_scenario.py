@@ -1,4 +1,4 @@
-"""`mockbroker scenario run`: files that hold, files that fail, files that cannot be."""
+"""`mockbroker scenario run`: files that hold, that fail, and that are invalid."""
 
 from __future__ import annotations
 
@@ -113,10 +113,10 @@ def test_a_command_that_fails_fails_the_scenario(play: Play) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("stepps: []", 'stepps: unknown field; did you mean "steps"?'),
+        ("stepps: []", "stepps: unknown field; did you mean 'steps'?"),
         ("steps: [{}]", "steps[0]: a step is one of wait, action, faults"),
         ("steps: [{freeze: true, advance: 1s}]", "not advance, freeze"),
-        ("steps: [{action: {stop_broke: {node: 1}}}]", 'did you mean "stop_broker"'),
+        ("steps: [{action: {stop_broke: {node: 1}}}]", "did you mean 'stop_broker'"),
         ("steps: [{wait: {match: {topik: x}}}]", "steps[0].wait.match.topik"),
         ("faults: {rules: [{match: {apy: Fetch}, do: {delay: 1s}}]}", "faults.rules[0].match.apy"),
         ("checks: [{}]", "checks[0]: an expectation has match or in_order"),

@@ -1,8 +1,7 @@
-"""`mockbroker serve`: the process that people start, from its flags to its end."""
+"""`mockbroker serve`: the process from its flags to its end."""
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import re
@@ -10,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,10 +19,11 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from mockbroker.cli import main
 from mockbroker.cli.serving import Serving
-from mockbroker.client import Client, Connection
+from mockbroker.client import Client, Connection, Resource
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.describe_cluster import DescribeClusterRequest
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from tests.support.http import HttpClient
 from tests.support.serving import Served, free_block, serve_and_fail
 from tests.support.waiting import wait_until
 
@@ -97,8 +96,7 @@ def test_it_is_ready_before_the_admin_stack_is_imported() -> None:
         assert process.stdout is not None
         line = process.stdout.readline().decode()
         assert re.fullmatch(r"ready bootstrap=\S+ admin=\S+\n", line)
-        with urllib.request.urlopen(line.split("admin=")[1].strip() + "/healthz") as answer:
-            assert answer.status == 200
+        assert get(line.split("admin=")[1].strip(), "/healthz")[0] == 200
         process.terminate()
 
 
@@ -264,7 +262,11 @@ def test_a_file_describes_a_whole_cluster(config_file: Path) -> None:
             assert {b.broker_id: b.rack for b in described.brokers} == {10: "left", 20: "right"}
             topics = {t.name: len(t.partitions) for t in client.topics.all()}
             assert topics == {"orders": 4, "empty": 1}
-            configs = {c.name: c.value for c in client.topics.configs("orders") if c.is_set}
+            configs = {
+                c.name: c.value
+                for c in client.configs.describe(Resource.TOPIC, "orders")
+                if c.is_set
+            }
             assert configs == {"cleanup.policy": "compact", "retention.ms": "5000"}
         first, second, third = read_all(served, "orders", 3)
         by_key = {first[1]: first, second[1]: second, third[1]: third}
@@ -520,6 +522,7 @@ def test_wrong_usage_is_one_clear_line(flags: list[str], named: str) -> None:
 
 BAD_FILES: dict[str, tuple[str, str]] = {
     "not TOML": ("brokers = ", "not valid TOML"),
+    "nested deeply": ("brokers = " + "[" * 5_000, "not valid TOML"),
     "unknown field": ("broker = 3", "broker"),
     "wrong type": ('brokers = "three"', "brokers"),
     "unknown field of a topic": ('[[topics]]\nname = "t"\npartition = 3', "partition"),
@@ -569,12 +572,8 @@ def test_a_wrong_file_is_one_clear_line(tmp_path: Path, text: str, named: str) -
 
 
 def get(url: str, path: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
-    connection.request("GET", path)
-    response = connection.getresponse()
-    text = response.read().decode()
-    connection.close()
-    return response.status, text
+    answer = HttpClient(url).raw("GET", path)
+    return answer.status, answer.body.decode()
 
 
 def test_health_and_metrics_are_served() -> None:

@@ -1,19 +1,32 @@
-"""`mockbroker serve --data-dir`: what was acknowledged is there again after a kill."""
+"""`mockbroker serve --data-dir`: acknowledged records survive a kill."""
 
 from __future__ import annotations
 
+import contextlib
+import resource
 import shutil
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
+from random import Random
 
 import pytest
 from click.testing import CliRunner
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    NewTopic,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 
 from mockbroker import Cluster
 from mockbroker.cli import main
 from mockbroker.cli.cluster_options import build_config
 from mockbroker.client import Client
+from mockbroker.client.errors import ClientError
 from mockbroker.server.config import SeedRecord, TopicSpec
 from tests.support.librdkafka import Delivery, flush, open_consumer, poll, settings, values
 from tests.support.serving import Served, free_block
@@ -62,31 +75,150 @@ def poll_until(producer: Producer, condition: Callable[[], bool]) -> None:
     wait_until(holds)
 
 
-@pytest.mark.parametrize("flags", [(), ("--sync",)], ids=["written", "synced"])
-def test_a_producer_goes_on_over_kills_and_every_record_is_there_once(tmp_path, flags):
-    with Lives(tmp_path, "--topic", "t:2:3", *flags) as lives:
-        producer = Producer(
-            patient(lives.bootstrap, enable_idempotence=True, linger_ms=0, acks="all")
+class Load:
+    """Clients of topic t that go on over kills, and what the cluster has acknowledged to them."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.delivery = Delivery()
+        self.sent = 0
+        self.committed_transactions: list[int] = []
+        self.committed_offset = 0
+        # What a topic and a user of each name were answered.
+        self.topics: dict[str, Future[None]] = {}
+        self.users: dict[str, Future[None]] = {}
+        self._stopped = threading.Event()
+        self._producer = Producer(
+            patient(bootstrap, enable_idempotence=True, linger_ms=0, acks="all")
         )
-        delivery = Delivery()
-        sent = 0
-        for _ in range(2):
-            target = sent + 60
-            while len(delivery.messages) < target:
-                if sent < target + 30:
-                    producer.produce("t", b"%d" % sent, partition=sent % 2, on_delivery=delivery)
-                    sent += 1
-                producer.poll(0.001)
-            lives.kill()  # some are on their way
-            lives.start()
-        flush(producer)
-        assert not delivery.errors
-        with open_consumer(lives.bootstrap) as consumer:
-            consumer.assign([TopicPartition("t", index, 0) for index in (0, 1)])
-            found = poll(consumer, sent)
-    for index in (0, 1):
-        got = [int(message.value()) for message in found if message.partition() == index]
-        assert got == list(range(index, sent, 2))
+        self._admin = AdminClient(patient(bootstrap))
+        self._threads = [
+            threading.Thread(target=each) for each in (self._transactions, self._commits)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def produce_until(self, deliveries: int) -> None:
+        """Send records, and create a topic and a user now and then, until so many are delivered."""
+        while len(self.delivery.messages) < deliveries:
+            if self.sent < deliveries + 30:
+                value = b"%d" % self.sent
+                self._producer.produce(
+                    "t", value, partition=self.sent % 2, on_delivery=self.delivery
+                )
+                self.sent += 1
+                if self.sent % 25 == 0:
+                    self._create(f"made{len(self.topics)}")
+            self._producer.poll(0.001)
+
+    def _create(self, name: str) -> None:
+        topic = NewTopic(name, 3, 1, config={"retention.ms": "123456"})
+        self.topics[name] = self._admin.create_topics([topic])[name]
+        info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+        user = UserScramCredentialUpsertion(name, info, b"secret")
+        self.users[name] = self._admin.alter_user_scram_credentials([user])[name]
+
+    def _transactions(self) -> None:
+        producer = Producer(patient(self.bootstrap, transactional_id="x"))
+        self._again(lambda: producer.init_transactions(30))
+        number = 0
+        while not self._stopped.is_set():
+            producer.begin_transaction()
+            for partition in (2, 3):
+                producer.produce("t", b"%d" % number, partition=partition)
+            self._again(lambda: producer.commit_transaction(30))
+            self.committed_transactions.append(number)
+            number += 1
+
+    def _again(self, call: Callable[[], object]) -> None:
+        """Call until it succeeds, as long as the client says that it may be called again."""
+        while True:
+            try:
+                call()
+            except KafkaException as error:
+                if not error.args[0].retriable():
+                    raise
+            else:
+                return
+
+    def _commits(self) -> None:
+        consumer = Consumer({**patient(self.bootstrap), "group.id": "g"})
+        offset = 0
+        while not self._stopped.is_set():
+            offset += 1
+            with contextlib.suppress(KafkaException):  # the cluster is not there
+                (found,) = consumer.commit(
+                    offsets=[TopicPartition("t", 0, offset)], asynchronous=False
+                )
+                if found.error is None:
+                    self.committed_offset = offset
+        consumer.close()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join(60)
+            assert not thread.is_alive()
+        flush(self._producer)
+
+    def check(self) -> None:
+        """All that was acknowledged is there, once, and no part of a transaction."""
+        assert not self.delivery.errors
+        partitions = [TopicPartition("t", index, 0) for index in range(4)]
+        transactions = len(self.committed_transactions)
+        assert transactions
+        with open_consumer(self.bootstrap, isolation_level="read_committed") as consumer:
+            consumer.assign(partitions)
+            found = poll(consumer, self.sent + 2 * transactions)
+        got = {
+            index: [int(m.value() or b"") for m in found if m.partition() == index]
+            for index in range(4)
+        }
+        assert [got[0], got[1]] == [list(range(index, self.sent, 2)) for index in (0, 1)]
+        assert got[2] == got[3] == self.committed_transactions
+        with open_consumer(self.bootstrap, group_id="g") as consumer:
+            committed = consumer.committed([TopicPartition("t", 0)], 20)
+        assert committed[0].offset >= self.committed_offset > 0
+        created, added = succeeded(self.topics), succeeded(self.users)
+        topics = self._admin.list_topics(timeout=20).topics
+        made = {name: len(topics[name].partitions) for name in topics if name.startswith("made")}
+        assert set(made.values()) <= {3}  # none is half made
+        users = self._admin.describe_user_scram_credentials().result(20)
+        assert created
+        assert created <= made.keys()
+        assert added
+        assert added <= users.keys()
+
+
+def succeeded(answers: dict[str, Future[None]]) -> set[str]:
+    return {
+        name for name, future in answers.items() if future.done() and future.exception() is None
+    }
+
+
+def check_kills(directory: Path, draw: Random, rounds: int, *flags: str) -> None:
+    with Lives(directory, "--topic", "t:4:3", *flags) as lives:
+        load = Load(lives.bootstrap)
+        try:
+            for _ in range(rounds):
+                load.produce_until(len(load.delivery.messages) + draw.randint(1, 80))
+                lives.kill()  # some of everything is on its way
+                lives.start()
+            load.produce_until(len(load.delivery.messages) + 30)
+        finally:
+            load.stop()
+        load.check()
+
+
+@pytest.mark.parametrize("flags", [(), ("--sync",)], ids=["written", "synced"])
+def test_clients_go_on_over_kills_and_all_that_was_acknowledged_is_there(tmp_path, flags):
+    check_kills(tmp_path, Random(1), 3, *flags)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_clients_go_on_over_many_kills(tmp_path, seed):
+    check_kills(tmp_path, Random(seed), 12, "--sync")
 
 
 def test_groups_and_their_offsets_survive_a_kill(tmp_path):
@@ -152,6 +284,32 @@ def test_transactions_end_as_they_were_decided(tmp_path):
             ends = [consumer.get_watermark_offsets(TopicPartition("t", p), 20)[1] for p in (0, 1)]
             # Three records of three transactions with a marker each, and those of the aborted one.
             assert ends == [8, 8]
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs limits of other processes")
+def test_a_disk_that_is_full_ends_the_process_with_one_line_and_loses_nothing(tmp_path):
+    acknowledged = 0
+    with Served("--data-dir", str(tmp_path), "--brokers", "1", "--topic", "t") as served:
+        size = (tmp_path / DATA).stat().st_size + 5000
+        resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (size, size))
+        with Client(served.bootstrap_servers) as client, contextlib.suppress(ClientError):
+            while acknowledged < 100:
+                client.produce("t", [b"%d" % acknowledged * 10])
+                acknowledged += 1
+        _, stderr = served.process.communicate(timeout=60)
+    assert 0 < acknowledged < 100
+    (line,) = stderr.decode().splitlines()
+    assert line == (
+        f"mockbroker: cannot write {tmp_path / DATA}: File too large; the cluster stops. "
+        "Start it again when the disk can be written."
+    )
+    assert served.process.returncode == 1
+    with Served("--data-dir", str(tmp_path)) as served:
+        with Client(served.bootstrap_servers) as client:
+            assert client.list_offsets("t")[0].offset == acknowledged
+            client.produce("t", [b"goes on"])
+        _, _, stderr_text, _ = served.stop()
+    assert "cut off at byte" in stderr_text
 
 
 # --------------------------------------------------------------------------------------- the flags

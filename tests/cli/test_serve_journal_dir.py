@@ -1,4 +1,4 @@
-"""`serve --journal-dir` leaves the tables of its run, whole when it ends in peace."""
+"""`serve --journal-dir` leaves the tables of its run, complete after a clean end."""
 
 from __future__ import annotations
 

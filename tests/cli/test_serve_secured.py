@@ -1,4 +1,4 @@
-"""`mockbroker serve` with listeners that ask who is there, and tokens for them."""
+"""`mockbroker serve` with listeners that authenticate, and tokens for them."""
 
 from __future__ import annotations
 

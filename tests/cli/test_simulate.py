@@ -1,4 +1,4 @@
-"""`mockbroker simulate`: seeds that hold, a law that is broken, plans that cannot be."""
+"""`mockbroker simulate`: seeds that hold, a broken law, invalid plans."""
 
 from __future__ import annotations
 

@@ -101,3 +101,34 @@ def test_offsets_are_printed_as_kafka_s_own_tool_does(on_cluster: Run, mock_kafk
     as_json = on_cluster("topics", "offsets", "t", "--time", "max-timestamp", "--json")
     assert json.loads(as_json.stdout)["1"] == -1
     assert on_cluster("topics", "offsets", "t", "--time", "soon", status=2).stderr.count("\n") == 1
+
+
+def test_a_topic_is_altered(on_cluster: Run, mock_kafka: Cluster):
+    topic = mock_kafka.topic("t").create(1, configs={"retention.ms": 5000})
+    arguments = ("-p", 3, "--config", "segment.ms=1000", "--delete-config", "retention.ms")
+    altered = json.loads(on_cluster("topics", "alter", "t", *arguments, "--json").stdout)
+    assert altered == {
+        "name": "t",
+        "partitions": 3,
+        "set": {"segment.ms": "1000"},
+        "deleted": ["retention.ms"],
+    }
+    assert len(topic.partitions) == 3
+    assert topic.configs == {"segment.ms": "1000"}
+    assert on_cluster("topics", "alter", "t", "-p", 4).stdout == "altered topic t\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (("t",), 2, "nothing to alter"),
+        (("t", "-p", 1), 1, "partitions of topic t"),
+        (("nobody", "-p", 3), 1, "there is no topic nobody"),
+        (("t", "--config", "nonsense=1"), 1, "nonsense"),
+    ],
+)
+def test_what_cannot_be_altered_is_said(
+    on_cluster: Run, mock_kafka: Cluster, arguments: tuple[object, ...], status: int, said: str
+):
+    mock_kafka.topic("t").create(2)
+    assert said in on_cluster("topics", "alter", *arguments, status=status).output

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker import Cluster
-from mockbroker.client import BrokerError, Client, UnknownTopicError
+from mockbroker.client import BrokerError, Client, Resource, UnknownTopicError
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_internal_topics_are_listed_when_asked_for(client: Client):
 
 def test_configs_say_which_were_set(client: Client):
     client.topics.create("t", configs={"retention.ms": "60000"})
-    configs = {config.name: config for config in client.topics.configs("t")}
+    configs = {config.name: config for config in client.configs.describe(Resource.TOPIC, "t")}
     assert (configs["retention.ms"].value, configs["retention.ms"].is_set) == ("60000", True)
     assert (configs["cleanup.policy"].value, configs["cleanup.policy"].is_set) == ("delete", False)
 

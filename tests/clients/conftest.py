@@ -19,7 +19,11 @@ from tests.support.watched import kafka, log
 
 __all__ = ["kafka", "log"]
 
-PEERS = ["mockbroker", pytest.param("kafka", marks=pytest.mark.real_kafka)]
+# What Kafka does was seen when a test was written; every change of ours is tested with ours.
+PEERS = [
+    "mockbroker",
+    pytest.param("kafka", marks=[pytest.mark.real_kafka, pytest.mark.slow]),
+]
 _numbers = itertools.count(1)
 
 

@@ -15,7 +15,6 @@ import pytest
 
 from tests.support import golang
 from tests.support.json_lines import JsonLines, StepError
-from tests.support.maven import ROOT
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.go
@@ -28,7 +27,7 @@ _numbers = itertools.count(1)
 
 def franz_go(bootstrap_servers: str) -> JsonLines:
     """franz-go behind a pipe, connected; its group members leave when it is closed."""
-    tour = JsonLines([str(golang.build(ROOT / "tests" / "go", "./tour", "tour"))])
+    tour = JsonLines(golang.tour())
     tour("connect", bootstrap=bootstrap_servers.split(","))
     return tour
 

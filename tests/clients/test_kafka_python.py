@@ -22,7 +22,7 @@ from kafka.errors import (
 from kafka.partitioner import Partitioner
 from kafka.structs import OffsetAndMetadata
 
-from tests.support.kafka_python import TIMEOUT_S, commit, poll, settle, subscribe
+from tests.support.kafka_python import POLL_MS, TIMEOUT_S, commit, poll, settle, subscribe
 from tests.support.librdkafka import create_topic, delete_records
 
 TEN = [str(n) for n in range(10)]
@@ -377,4 +377,4 @@ def test_a_pattern_matches_from_the_start_of_the_name(
     deadline = time.monotonic() + TIMEOUT_S
     while {each.topic for each in consumer.assignment()} != expected:
         assert time.monotonic() < deadline, consumer.assignment()
-        consumer.poll(20)
+        consumer.poll(POLL_MS)

@@ -16,6 +16,7 @@ import pytest
 from tests.support import nodejs
 from tests.support.json_lines import JsonLines, StepError
 from tests.support.maven import ROOT
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.node
 
@@ -222,14 +223,14 @@ def test_topics_are_created_listed_grown_and_deleted(js: JsonLines) -> None:
     topic = unique("topic")
     assert js("create_topic", topic=topic, partitions=2, replicas=1)
     assert not js("create_topic", topic=topic, partitions=2, replicas=1), "it is there already"
-    assert topic in js("topics")
+    wait_until(lambda: topic in js("topics"), what="a list with the topic")
     js("add_partitions", topic=topic, partitions=5)
+    wait_until(lambda: len(js("topic", topic=topic)) == 5, what="five partitions")
     partitions = js("topic", topic=topic)
-    assert len(partitions) == 5
     for each in partitions:
         assert each["replicas"] == each["isr"] == [each["leader"]]
     js("delete_topic", topic=topic)
-    assert topic not in js("topics")
+    wait_until(lambda: topic not in js("topics"), what="a list without the topic")
 
 
 @pytest.mark.covers("S31")

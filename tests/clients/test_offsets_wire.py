@@ -48,7 +48,7 @@ async def test_a_group_is_found_on_the_leader_of_its_partition(world: World) -> 
     assert len(topic.partitions) == 50
     leaders = {p.partition_index: p.leader_id for p in topic.partitions}
     assert found == {group: leaders[partition] for group, partition in seeds.items()}
-    assert len(set(found.values())) == 3
+    assert len(set(found.values())) > 1
 
 
 @pytest.mark.covers("S193")

@@ -60,7 +60,7 @@ def test_what_concerns_a_topic_comes_behind_the_event_that_it_was_created():
     cluster = Cluster(now_ms=lambda: 7, seed=1)
     seen: list[Event] = []
     cluster.runtime.on_event.append(seen.append)
-    with cluster.states.together():
+    with cluster.states.one_event():
         cluster.create_topic("a", assignments={0: [1, 2]})
         cluster.create_topic("b", assignments={0: [2, 3]})
     assert [each.topic for each in seen[0].created] == ["a", "b"]

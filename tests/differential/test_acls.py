@@ -38,7 +38,10 @@ def real() -> Iterator[tuple[str, int]]:
 @pytest.fixture(scope="module")
 def ours() -> Iterator[tuple[str, int]]:
     with Cluster(
-        brokers=1, security_protocol="SASL_PLAINTEXT", users=USERS, configs=CONFIGS
+        brokers=1,
+        security_protocol="SASL_PLAINTEXT",
+        users=USERS,
+        configs={**CONFIGS, "mockbroker.auto.created.at.once": "false"},
     ) as kafka:
         yield kafka.endpoint(1)
 

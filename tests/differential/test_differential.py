@@ -39,7 +39,9 @@ def real() -> Iterator[tuple[str, int]]:
 
 @pytest.fixture(scope="module")
 def ours() -> Iterator[Cluster]:
-    with Cluster(brokers=1, configs=CONFIGS) as kafka:
+    # The Metadata that creates a topic has it in its answer otherwise.
+    configs = {**CONFIGS, "mockbroker.auto.created.at.once": "false"}
+    with Cluster(brokers=1, configs=configs) as kafka:
         yield kafka
 
 

@@ -173,6 +173,7 @@ def script(nodes: Nodes) -> Iterator[tuple[str, object]]:
     yield "back: commit", groups.commit(3, "g", member, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.real_kafka
 @pytest.mark.xdist_group(SEVERAL_NODES)
 def test_groups_that_are_short_of_replicas_are_answered_alike() -> None:

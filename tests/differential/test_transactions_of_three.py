@@ -290,6 +290,7 @@ def describe(p: Producer, label: str) -> None:
     p.session.ask(request, 0, label=label, edit=edit)
 
 
+@pytest.mark.slow
 @pytest.mark.real_kafka
 @pytest.mark.xdist_group(SEVERAL_NODES)
 @pytest.mark.java

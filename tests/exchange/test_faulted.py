@@ -210,7 +210,7 @@ def test_observe_only_counts(proxy: Proxy) -> None:
     assert exchange.response.topics
     assert rule.hits == 1
     assert exchange.marks is not None
-    assert (exchange.marks.rules, exchange.marks.fate) == (("seen",), "")
+    assert (exchange.marks.rules, exchange.marks.outcome) == (("seen",), "")
 
 
 # -- delivery --------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def test_drop_reply_loses_the_answer(proxy: Proxy, then: str, ended: str) -> Non
     exchange = metadata(proxy)
     assert (len(exchange.applied), exchange.sent, exchange.ended) == (1, b"", ended)
     assert exchange.marks is not None
-    assert exchange.marks.fate == "answer dropped"
+    assert exchange.marks.outcome == "answer dropped"
 
 
 def test_delays_wait_for_the_clock_before_and_after(proxy: Proxy) -> None:
@@ -307,7 +307,7 @@ def test_truncated_damaged_and_doubled_answers(proxy: Proxy) -> None:
     damaged = metadata(proxy)
     assert damaged.sent == b"\x7f\xff\xff\xff" + whole[4:]
     assert damaged.marks is not None
-    assert damaged.marks.fate == "answer damaged"
+    assert damaged.marks.outcome == "answer damaged"
     proxy.engine.clear()
     proxy.rule(match={"api": "Metadata"}, do={"duplicate_reply": 3})
     assert metadata(proxy).sent == whole * 3
@@ -438,7 +438,7 @@ def test_rules_that_need_a_cluster_are_refused_without(
 
 def test_timelines_are_refused_without_a_cluster(proxy: Proxy) -> None:
     plan = parse_plan({"timeline": [{"at": 5, "do": {"stop_broker": 1}}]}, "later")
-    with pytest.raises(ValidationError, match="timeline: there is no cluster"):
+    with pytest.raises(ValidationError, match="timeline: actions need a cluster"):
         proxy.engine.add(plan)
 
 
@@ -495,5 +495,5 @@ def test_every_effect_comes_to_an_end_without_a_cluster(proxy: Proxy, name: str)
     for _ in range(200):
         proxy.advance(1)
     assert rule.hits == 1
-    lost = exchange.marks is not None and exchange.marks.fate == "answer dropped"
+    lost = exchange.marks is not None and exchange.marks.outcome == "answer dropped"
     assert bool(exchange.sent) is not (bool(exchange.fate) or lost)

@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments: partitions on the move."""
+"""AlterPartitionReassignments: ongoing and refused reassignments."""
 
 from __future__ import annotations
 

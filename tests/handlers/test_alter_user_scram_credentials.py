@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials: users change whole or not at all."""
+"""AlterUserScramCredentials: all changes of a user are applied, or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ApiVersions: what is offered, to whom, at which release."""
+"""ApiVersions: the APIs and features of each release, for each version of the request."""
 
 from __future__ import annotations
 
@@ -139,3 +139,9 @@ def test_an_answer_is_encoded_once_until_a_feature_changes(node):
     response = ask(node, ApiKey.API_VERSIONS, CLIENT)
     assert response.finalized_features_epoch == 1
     assert "eligible.leader.replicas.version" not in {f.name for f in response.finalized_features}
+
+
+def test_share_groups_are_not_advertised(node):
+    """As the page of limits says."""
+    share = {ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE}
+    assert not share & offered(node).keys()

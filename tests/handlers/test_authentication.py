@@ -1,4 +1,4 @@
-"""Clients that have not proved who they are hear a refusal in time."""
+"""Unauthenticated clients are refused after the delay."""
 
 from __future__ import annotations
 

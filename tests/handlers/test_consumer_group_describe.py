@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe: groups as they are, in the middle of a rebalance too."""
+"""ConsumerGroupDescribe: groups, also during a rebalance."""
 
 from __future__ import annotations
 

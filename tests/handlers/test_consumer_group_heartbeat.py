@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: what is wrong with a request by itself, and how answers look."""
+"""ConsumerGroupHeartbeat: invalid requests, and the fields of answers."""
 
 from __future__ import annotations
 

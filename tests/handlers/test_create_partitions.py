@@ -1,4 +1,4 @@
-"""CreatePartitions: up to a new total, never down."""
+"""CreatePartitions: a higher total, never a lower one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CreateTopics: what is created, what is refused, and what the answer tells."""
+"""CreateTopics: created topics, refusals, and the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DeleteGroups: only Empty groups go, and they go whole."""
+"""DeleteGroups: only Empty groups are deleted, with all their offsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeClientQuotas: what a filter finds."""
+"""DescribeClientQuotas: the entities that match a filter."""
 
 from __future__ import annotations
 

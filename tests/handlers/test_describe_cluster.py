@@ -1,4 +1,4 @@
-"""DescribeCluster: brokers by listener, and what a broker is not."""
+"""DescribeCluster: brokers by listener, and endpoint types."""
 
 from __future__ import annotations
 

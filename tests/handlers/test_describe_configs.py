@@ -1,4 +1,4 @@
-"""DescribeConfigs: which resources can be described, by whom, and how much is told."""
+"""DescribeConfigs: resources, authorization, and the described fields."""
 
 from __future__ import annotations
 

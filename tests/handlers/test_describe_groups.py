@@ -1,4 +1,4 @@
-"""DescribeGroups: each state by name, members with what was agreed upon."""
+"""DescribeGroups: each state by name, members with the agreed protocol."""
 
 from __future__ import annotations
 

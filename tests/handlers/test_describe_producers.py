@@ -1,4 +1,4 @@
-"""DescribeProducers: what a replica remembers of idempotent producers."""
+"""DescribeProducers: a replica's states of idempotent producers."""
 
 from __future__ import annotations
 

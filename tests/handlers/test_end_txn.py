@@ -1,4 +1,4 @@
-"""EndTxn: what each version is told."""
+"""EndTxn: the answers of each version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One error for a whole request; that it stands where Kafka puts it is for the oracle to say."""
+"""One error for a whole request; the oracle compares its place with Kafka's."""
 
 from __future__ import annotations
 

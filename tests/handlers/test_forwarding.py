@@ -1,4 +1,4 @@
-"""Requests for the controller that come to another broker, and the way of their envelopes."""
+"""Requests for the controller that arrive at another broker, and their envelopes."""
 
 from __future__ import annotations
 

@@ -57,6 +57,13 @@ def test_operations_apply_to_what_is_there(node, version):
     }
 
 
+@pytest.mark.parametrize("name", ["retention.ms", ""])
+def test_a_null_is_no_value_whatever_the_name(node, name):
+    (response,) = alter(node, wish(2, "t", (name, Op.SET, None)))
+    assert response.error_code == ErrorCode.INVALID_REQUEST
+    assert response.error_message == f"Null value not supported for : {name}"
+
+
 def test_each_resource_is_answered_by_itself(node):
     responses = alter(
         node,

@@ -1,4 +1,4 @@
-"""JoinGroup: the checks before the group is asked, and what differs between versions."""
+"""JoinGroup: the checks before those of the group, and differences between versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ListOffsets: each special value, look-ups by timestamp, and who may ask what."""
+"""ListOffsets: each special value, look-ups by timestamp, and authorization."""
 
 from __future__ import annotations
 

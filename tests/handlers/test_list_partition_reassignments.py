@@ -1,4 +1,4 @@
-"""ListPartitionReassignments: what is under way."""
+"""ListPartitionReassignments: the ongoing reassignments."""
 
 from __future__ import annotations
 

@@ -27,9 +27,12 @@ ALL = MetadataRequest(topics=None)
 VERSIONS = range(14)
 
 
+AS_KAFKA = {"mockbroker_auto_created_at_once": "false"}
+
+
 @pytest.fixture
 def node() -> Node:
-    return nodes(3)
+    return nodes(3, **AS_KAFKA)
 
 
 def metadata(node: Node, *names: str, version: int = 12, **fields: object) -> MetadataResponse:
@@ -100,11 +103,22 @@ def test_a_topic_named_twice_is_told_once(node):
 @pytest.mark.covers("S43")
 @pytest.mark.parametrize("version", [0, 3, 4, 12])
 def test_an_unknown_topic_is_created_for_the_next_request(version):
-    node = nodes(3, num_partitions="2", default_replication_factor="3")
+    node = nodes(3, num_partitions="2", default_replication_factor="3", **AS_KAFKA)
     first, again = (metadata(node, "new", version=version).topics[0] for _ in range(2))
     assert (first.error_code, first.partitions) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, [])
     assert again.error_code == ErrorCode.NONE
     assert [len(p.replica_nodes) for p in again.partitions] == [3, 3]
+
+
+@pytest.mark.parametrize("version", [0, 3, 4, 12])
+def test_a_created_topic_is_in_the_answer_unless_it_is_to_be_as_kafkas(version):
+    """A client then need not ask again. What cannot be created comes last."""
+    node = nodes(3, num_partitions="2", default_replication_factor="3")
+    bad, new = metadata(node, "new", "b/d", version=version).topics[::-1]
+    assert (new.name, new.error_code) == ("new", ErrorCode.NONE)
+    assert [len(p.replica_nodes) for p in new.partitions] == [3, 3]
+    assert all(partition.leader_id in (1, 2, 3) for partition in new.partitions)
+    assert bad.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
 @pytest.mark.covers("S43")

@@ -1,4 +1,4 @@
-"""OffsetCommit: what is refused, in which order, and what is kept."""
+"""OffsetCommit: refusals in their order, and stored offsets."""
 
 from __future__ import annotations
 
@@ -238,6 +238,15 @@ def test_old_clients_may_ask_for_a_retention_of_their_own(node: GroupNode, versi
     assert [v[:2] for v in values if v is not None] == [b"\x00\x01", b"\x00\x04"]
     assert values[0] is not None
     assert values[0].endswith((node.now_ms + 5_000).to_bytes(8, "big"))
+
+
+def test_a_retention_beyond_all_time_wraps_as_in_java(node: GroupNode) -> None:
+    """The sum of two longs is a long: the offset has expired long ago."""
+    commit(node, commit_request({T0: 1}, retention_time_ms=2**63 - 1), 2)
+    (value,) = [r.value for r in node.log()]
+    assert value is not None
+    expiry = int.from_bytes(value[-8:], "big", signed=True)
+    assert expiry == node.now_ms + 2**63 - 1 - 2**64
 
 
 def test_the_leader_epoch_comes_back_from_v6_on(node: GroupNode) -> None:

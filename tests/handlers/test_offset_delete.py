@@ -1,4 +1,4 @@
-"""OffsetDelete: never under the feet of a member that reads the topic."""
+"""OffsetDelete: no offsets of topics to which a member is subscribed."""
 
 from __future__ import annotations
 

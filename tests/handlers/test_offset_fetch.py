@@ -1,4 +1,4 @@
-"""OffsetFetch: three shapes of answer, and what an unknown offset looks like."""
+"""OffsetFetch: three forms of answer, and unknown offsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where epochs ended, as the leader's history has it."""
+"""OffsetForLeaderEpoch: end offsets of epochs by the leader's history."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Produce: what is refused as a whole, what per partition, and when the answer comes."""
+"""Produce: refusals of whole requests and of partitions, and the time of the answer."""
 
 from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.events import Event, RequestUnanswered
 from mockbroker.core.replication.replica import FollowerState
 from mockbroker.handlers.base import CLOSE_CONNECTION, NO_RESPONSE, Parked
 from mockbroker.handlers.produce import produce
@@ -172,10 +173,14 @@ def test_an_unknown_magic_refuses_the_whole_request(node):
 
 
 def test_null_records_leave_the_request_without_an_answer(node):
+    events: list[Event] = []
+    node.cluster.runtime.on_event.append(events.append)
     answer = node.produce(None)
     assert isinstance(answer, Parked)
     node.advance(10**9)
     assert not answer.done
+    (event,) = (event for event in events if isinstance(event, RequestUnanswered))
+    assert (event.api, event.reason) == ("PRODUCE", "records are null")
 
 
 def test_null_records_of_an_unknown_topic_are_answered(node):

@@ -1,4 +1,4 @@
-"""AddRaftVoter and RemoveRaftVoter: a quorum of one that never changes, and says why."""
+"""AddRaftVoter and RemoveRaftVoter: a quorum of one voter refuses every change."""
 
 from __future__ import annotations
 

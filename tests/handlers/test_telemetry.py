@@ -1,4 +1,4 @@
-"""GetTelemetrySubscriptions and PushTelemetry: when a client may speak, and what is kept."""
+"""GetTelemetrySubscriptions and PushTelemetry: the times of pushes, and the stored metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What requests cost under quotas: times to wait in answers, empty fetches, refused mutations."""
+"""Requests under quotas: throttle times, empty fetches, refused mutations."""
 
 from __future__ import annotations
 
@@ -264,17 +264,17 @@ def test_a_topic_that_is_asked_for_is_not_created_above_the_quota(node):
     """The client is not told; it asks again, and again, until its tokens are back."""
     allow(node, controller_mutation_rate=1.0)
 
-    def ask_for(name: str) -> None:
+    def ask_for(name: str) -> ErrorCode:
         request = MetadataRequest([MetadataRequestTopic(name=name)])
         answer = ask(node, ApiKey.METADATA, request, 12)
-        assert answer.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert answer.throttle_time_ms == 0
+        return ErrorCode(answer.topics[0].error_code)
 
-    for name in [f"topic-{number}" for number in range(13)]:
-        ask_for(name)
+    answers = [ask_for(f"topic-{number}") for number in range(13)]
+    assert answers == [ErrorCode.NONE] * 12 + [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert len(node.cluster.topics) == 12
-    ask_for("late")
+    assert ask_for("late") is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert "late" not in node.cluster.topics
     node.advance(1000)
-    ask_for("late")
+    assert ask_for("late") is ErrorCode.NONE
     assert "late" in node.cluster.topics

@@ -1,4 +1,4 @@
-"""UpdateFeatures: levels go up freely, and down when told so."""
+"""UpdateFeatures: upgrades, and downgrades with an upgrade type for them."""
 
 from __future__ import annotations
 

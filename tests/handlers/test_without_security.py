@@ -1,4 +1,4 @@
-"""APIs of security on a cluster without it: refused as a PLAINTEXT listener refuses them."""
+"""APIs of security on a cluster without it: the refusals of a PLAINTEXT listener."""
 
 from __future__ import annotations
 

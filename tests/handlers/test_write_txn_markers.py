@@ -1,4 +1,4 @@
-"""WriteTxnMarkers: how an administrator ends a transaction that hangs."""
+"""WriteTxnMarkers: an administrator ends a hanging transaction."""
 
 from __future__ import annotations
 

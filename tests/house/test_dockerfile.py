@@ -109,3 +109,13 @@ def test_further_arguments_keep_the_advertised_host(tmp_path: Path):
     served, _ = container(tmp_path, "--no-admin", "--advertised-host", "kafka")
     with served:
         assert served.bootstrap_servers.startswith("kafka:")
+
+
+def test_listeners_advertise_the_hosts_that_they_name(tmp_path: Path):
+    """The image sets an advertised host for those that name none."""
+    hosts = ("INSIDE:PLAINTEXT:0:kafka", "OUTSIDE:PLAINTEXT:0")
+    arguments = [word for listener in hosts for word in ("--listener", listener)]
+    served, _ = container(tmp_path, "--no-admin", "--brokers", "1", *arguments)
+    with served:
+        assert served.bootstrap_servers.startswith("kafka:")
+        assert served.fields["OUTSIDE"].startswith("localhost:")

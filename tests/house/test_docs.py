@@ -23,7 +23,13 @@ WRITTEN = [
     *(page for page in PAGES if page.parent not in GENERATED),
     GLOSSARY,
 ]
-ALL_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
+ALL_PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "SECURITY.md",
+    *PAGES,
+]
 LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
 LAYERS = (
     "mockbroker|mockbroker_protocol|mockbroker_fixtures|api|core|handlers|server|admin|cli|client"
@@ -36,8 +42,12 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-# Pages whose examples run in tests/spark, on one session of Spark.
-ELSEWHERE = {"docs/howto/spark.md"}
+# Pages whose examples run in tests/spark, on one session of Spark, and in tests/examples.
+ELSEWHERE = {
+    "docs/howto/spark.md",
+    "docs/examples/clients/README.md",
+    "docs/examples/orders/README.md",
+}
 
 RUNNABLE = [
     page
@@ -87,6 +97,12 @@ def test_the_examples_of_a_page_run_as_they_stand(page: Path, tmp_path: Path):
         runner.run_tests()
     finally:
         runner.close()
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_no_page_shows_the_core_to_which_there_is_no_stable_interface(page: Path):
+    """Examples use the public API: `kafka.call(…)` is for the project's own tests."""
+    assert re.findall(r"\.call\(", page.read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.parametrize("page", ALL_PAGES, ids=name_of)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import re
-import sys
-from types import ModuleType
 from typing import cast
 
 import pytest
@@ -19,28 +16,6 @@ from mockbroker.core.journal.events import KINDS
 from mockbroker.handlers import load_all
 from mockbroker.handlers.base import APIS
 from mockbroker.simulation.exhaustive.plans import PLANS
-from tests.house.lint import ROOT
-
-FOLDER = ROOT / "docs" / "generate"
-
-
-@pytest.fixture
-def generator(monkeypatch: pytest.MonkeyPatch):
-    """Load a module of `docs/generate`, which is a program and no package."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-
-    def load(name: str) -> ModuleType:
-        spec = importlib.util.spec_from_file_location(
-            f"docs_generate_{name}", FOLDER / f"{name}.py"
-        )
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-
-    yield load
-    sys.modules.pop("markdown", None)
 
 
 def test_rows_are_found_on_functions_classes_modules_and_parameters(generator):

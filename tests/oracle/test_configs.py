@@ -30,12 +30,16 @@ TABLES = {
     "client-metrics": CLIENT_METRICS_CONFIGS,
 }
 OURS = {
+    "mockbroker.auto.created.at.once",
+    "mockbroker.batch.records.max",
     "mockbroker.coordinator.load.ms",
     "mockbroker.failure.detection",
     "mockbroker.fetch.makes.way",
     "mockbroker.partition.creation.ms",
     "mockbroker.replication",
     "mockbroker.replication.truncation",
+    "mockbroker.fetch.session.partitions.max",
+    "mockbroker.request.elements.max",
     "mockbroker.transaction.marker.delay.ms",
     "record.validation",
     "telemetry.receiver",

@@ -148,9 +148,37 @@ class Judge:
             for m in self.t["markers"]
         )
 
-    def acknowledged(self, record: Row) -> bool:
+    def excuse(self, record: Row) -> str | None:
+        """Why a record that is thrown out or diverges may be lost."""
+        unwanted = [m for m in self.removals(record) if m["reason"] not in WANTED]
+        if not unwanted and not self.diverges(record):
+            return None
+        if unwanted:
+            cause: str | None = min(unwanted, key=lambda m: m["seq"])["cause"]
+            if cause is not None:
+                return cause
+        epoch = self.batch[record["append_seq"]]["leader_epoch"]
+        for change in self.t["cluster"]:
+            if (
+                change["unclean"]
+                and k_of(change) == k_of(record)
+                and epoch is not None
+                and change["leader_epoch"] > epoch
+            ):
+                return "unclean_election"
+        if self.acknowledged(record) and not self.acknowledged(record, promised=True):
+            return "acks=1"
+        return None
+
+    def acknowledged(
+        self, record: Row, *, promised: bool = False, before: int | None = None
+    ) -> bool:
         own = self.batch[record["append_seq"]]
         for b in self.t["batches"]:
+            if promised and b["acks"] != -1:
+                continue
+            if before is not None and b["append_seq"] is None and b["seq"] >= before:
+                continue
             if not b["acknowledged"] or k_of(b) != k_of(record) or b["base_offset"] is None:
                 continue
             if not b["base_offset"] <= record["offset"] <= b["last_offset"]:
@@ -163,7 +191,15 @@ class Judge:
                 and b["producer_id"] is not None
                 and all(b[name] == own[name] for name in identity)
             ):
-                return True
+                appends = [
+                    a["append_seq"]
+                    for a in self.batch.values()
+                    if k_of(a) == k_of(b)
+                    and all(a[name] == b[name] for name in identity)
+                    and a["append_seq"] < b["seq"]
+                ]
+                if appends and max(appends) == own["append_seq"]:
+                    return True
         return False
 
     def missing(self, where: Place, start: int, end: int, answer: Row) -> list[int]:
@@ -210,7 +246,30 @@ class Judge:
         for (where, offset), values in seen.items():
             if len({value for value, _ in values}) > 1:
                 seqs = [seq for _, seq in values]
-                yield self.found("inconsistent_offset", "bug", "wire", where, offset, None, seqs)
+                verdict, rule = self._without_excused(where, offset)
+                yield self.found(
+                    "inconsistent_offset", verdict, "wire", where, offset, None, seqs, rule=rule
+                )
+
+    def _without_excused(self, where: Place, offset: int) -> tuple[str, str | None]:
+        """What is left of several values without those that may have been lost."""
+        records = [r for r in self.t["records"] if k_of(r) == where and r["offset"] == offset]
+        excuses = {r["append_seq"]: self.excuse(r) for r in records}
+        may_be_lost = {
+            r["value_hash"] for r in records if excuses[r["append_seq"]] not in (None, "acks=1")
+        }
+        left = {
+            r["value_hash"]
+            for r in records
+            if excuses[r["append_seq"]] is None and self.acknowledged(r)
+        } | {
+            d["value_hash"]
+            for d in self.t["deliveries"]
+            if k_of(d) == where and d["offset"] == offset and d["value_hash"] not in may_be_lost
+        }
+        if len(left) > 1:
+            return "bug", None
+        return "report", excuses[min(seq for seq, excuse in excuses.items() if excuse)]
 
     def standing(self) -> list[Row]:
         """Records that are neither aborted nor thrown out nor diverging, as they were appended."""
@@ -230,8 +289,9 @@ class Judge:
             first, *others = places.values()
             for r in others:
                 seqs = (first["append_seq"], r["append_seq"])
-                one, other = (self.batch[seq]["producer_id"] for seq in seqs)
-                verdict = "bug" if one is not None and one == other else "report"
+                batches = (self.batch[seq] for seq in seqs)
+                one, other = ((b["producer_id"], b.get("producer_epoch")) for b in batches)
+                verdict = "bug" if one[0] is not None and one == other else "report"
                 yield self.found(
                     "duplicate", verdict, "wire", k_of(r), r["offset"], f"id:{known}", seqs
                 )  # fmt: skip
@@ -271,13 +331,15 @@ class Judge:
     def lost_write(self) -> Iterator[Finding]:
         for r in self.t["records"]:
             removals = sorted(self.removals(r), key=lambda m: m["seq"])
-            if not removals or removals[0]["reason"] in WANTED or not self.acknowledged(r):
+            if not removals or removals[0]["reason"] in WANTED:
                 continue
-            cause = removals[0]["cause"]
+            if not self.acknowledged(r, before=removals[0]["seq"]):
+                continue
+            rule = self.excuse(r)
             client = self.batch[r["append_seq"]]["client_id"]
             yield self.found(
-                "lost_write", "bug" if cause is None else "report", "wire", k_of(r), r["offset"],
-                f"client:{client}", (r["append_seq"], removals[0]["seq"]), rule=cause,
+                "lost_write", "bug" if rule is None else "report", "wire", k_of(r), r["offset"],
+                f"client:{client}", (r["append_seq"], removals[0]["seq"]), rule=rule,
             )  # fmt: skip
 
     def lost_for_application(self) -> Iterator[Finding]:
@@ -471,7 +533,8 @@ class Judge:
                 and row["seq"] < decided
             ]
             if higher and (appended or b["error"] is not None):
-                verdict = "bug" if appended and not self.diverges(b) else "report"
+                counts = appended and not self.diverges(b) and not self.aborted(b)
+                verdict = "bug" if counts else "report"
                 yield self.found(
                     "zombie_write", verdict, "wire", k_of(b),
                     b["base_offset"], f"producer:{b['producer_id']}", (min(higher), decided),
@@ -481,6 +544,8 @@ class Judge:
 
     def commits(self) -> Iterator[Finding]:
         applied = sorted((c for c in self.t["commits"] if c["applied"]), key=lambda c: c["seq"])
+        unattributed: dict[tuple[str, str], list[int]] = defaultdict(list)
+        topics: dict[str, str] = {}
         for number, c in enumerate(applied):
             where = k_of(c)
             former = [o for o in applied[:number] if o["group"] == c["group"] and k_of(o) == where]
@@ -492,23 +557,36 @@ class Judge:
                 yield self.found(
                     "commit_regression", "report", "commits", where, c["offset"], c["group"], seqs
                 )
-            yield from self._unread(c, where, last)
+            yield from self._unread(c, where, last, unattributed[where[0], c["group"]])
+            topics[where[0]] = c["topic"]
+        for (topic_id, group), seqs in unattributed.items():
+            if seqs:
+                yield self.found(
+                    "committed_not_read", "undecided", "commits", None, None,
+                    f"unattributed:{group}", seqs, topic=topics[topic_id],
+                )._replace(topic_id=topic_id)  # fmt: skip
 
-    def _unread(self, c: Row, where: Place, last: int | None) -> Iterator[Finding]:
+    def _unread(
+        self, c: Row, where: Place, last: int | None, unattributed: list[int]
+    ) -> Iterator[Finding]:
+        """The finding of a commit; `unattributed` takes the evidence of an undecided one."""
         answers = [
             f
             for f in self.t["fetches"]
-            if f["error"] is None
-            and f["group"] == c["group"]
-            and f["member"] == c["member"]
-            and k_of(f) == where
-            and f["response_seq"] < c["seq"]
+            if f["error"] is None and k_of(f) == where and f["response_seq"] < c["seq"]
         ]
-        if c["member"] is None or not answers:
+        own = [f for f in answers if f["group"] == c["group"] and f["member"] == c["member"]]
+        possible = [
+            f
+            for f in answers
+            if c["member"] in (f["candidates"] or ()) and f["group"] in (None, c["group"])
+        ]
+        if c["member"] is None or not (own or possible):
             return
-        reach = max(f["next_offset"] for f in answers)
-        if last is not None:
-            reach = max(reach, last)
+        reach = max(f["next_offset"] for f in own) if own else min(
+            f["fetch_offset"] for f in possible
+        )  # fmt: skip
+        reach = max(reach, last or 0)
         unread = [
             r["offset"]
             for r in self.t["records"]
@@ -519,11 +597,15 @@ class Judge:
             and not self.diverges(r)
             and not self.aborted(r)
         ]
-        if unread:
-            seqs = (min(f["response_seq"] for f in answers), c["seq"])
+        at_most = max((f["next_offset"] for f in possible), default=0)
+        for_certain = [offset for offset in unread if own and offset >= at_most]
+        if for_certain:
+            seqs = (min(f["response_seq"] for f in own), c["seq"])
             yield self.found(
-                "committed_not_read", "report", "commits", where, min(unread), c["group"], seqs
+                "committed_not_read", "report", "commits", where, min(for_certain), c["group"], seqs
             )
+        if len(for_certain) < len(unread):
+            unattributed += [min(f["response_seq"] for f in own + possible), c["seq"]]
 
     def zombie_commit(self) -> Iterator[Finding]:
         for c in self.t["commits"]:
@@ -535,10 +617,16 @@ class Judge:
                 )  # fmt: skip
             if not c["applied"] or c["generation"] is None:
                 continue
-            rows = [g for g in self.t["groups"] if g["group"] == c["group"] and g["seq"] < c["seq"]]
+            rows = [
+                g
+                for g in self.t["groups"]
+                if g["group"] == c["group"] and g["broker"] == c["broker"] and g["seq"] < c["seq"]
+            ]
             if not rows:
                 continue
             last = max(rows, key=lambda g: g["seq"])
+            if last["state"] == "Dead":
+                continue
             if last["protocol"] == "classic" and last["generation"] > c["generation"]:
                 first = min(g["seq"] for g in rows if g["generation"] > c["generation"])
                 yield self.found(

@@ -114,17 +114,50 @@ def same_sequence(story: Story) -> list[Due] | None:
 
 
 def lost_tail(story: Story) -> list[Due] | None:
-    """An unclean election throws away the end of a log; a rule may be behind it."""
+    """A follower lacks the end of a log, and leads. A rule may be behind it."""
     log, dice = story.dice.choice(story.logs), story.dice
     story.send(story.senders[0], log, acks=0)
     first = log.end
     kept = story.send(story.senders[0], log, acks=1)
     also = story.send(story.senders[1], log, answer="lost")
     cause = dice.choice((None, "break-it"))
-    story.remove(log, first - dice.choice((0, 1)), log.end - 1, "unclean_election", cause)
+    story.remove(log, first - dice.choice((0, 1)), log.end - 1, "truncation", cause)
     verdict = "bug" if cause is None else "report"
-    subjects = [(r, "client:plain") for r in kept] + [(r, "client:steady") for r in also]
-    return [due("lost_write", verdict, "wire", r, r["offset"], who) for r, who in subjects]
+    return [
+        *(due("lost_write", "report", "wire", r, r["offset"], "client:plain") for r in kept),
+        *(due("lost_write", verdict, "wire", r, r["offset"], "client:steady") for r in also),
+    ]
+
+
+def refilled(story: Story) -> list[Due] | None:
+    """Another leader does not have an acknowledged record, and gives its offset to another."""
+    log, dice, plain = story.dice.choice(story.logs), story.dice, story.senders[0]
+    acks, unclean, first = dice.choice((-1, 1)), dice.random() < 0.5, log.end
+    [lost] = story.send(plain, log, 1, acks=acks)
+    delivered = dice.random() < 0.5
+    if delivered:
+        reader = story.alone[0]
+        story.new_read_span(reader, log, first, "reset")
+        story.fetch(reader, log)
+    cause = dice.choice((None, "break-it"))
+    removed = dice.random() < 0.5
+    if removed:
+        story.remove(log, first, first, "truncation", cause)
+    log.entries.pop()
+    log.epoch += 1
+    if unclean:
+        story.row(
+            "cluster", seq=story.next(), **log.place, change="LeaderChanged", leader=2,
+            leader_epoch=log.epoch, unclean=True,
+        )  # fmt: skip
+    story.send(plain, log, 1)
+    excused = unclean or (removed and cause is not None)
+    told = []
+    if removed:
+        verdict = "report" if excused or acks == 1 else "bug"
+        told.append(due("lost_write", verdict, "wire", lost, first, "client:plain"))
+    verdict = "report" if excused or (acks == 1 and not delivered) else "bug"
+    return [*told, due("inconsistent_offset", verdict, "wire", lost, first, None)]
 
 
 def never_stored(story: Story) -> list[Due] | None:
@@ -307,6 +340,23 @@ def commit_ahead(story: Story) -> list[Due] | None:
     return [due("committed_not_read", "report", "commits", log, unread[0]["offset"], group.name)]
 
 
+def commit_unattributed(story: Story) -> list[Due] | None:
+    """A member commits what it was sent, or another with its client id."""
+    log, group = story.dice.choice(story.logs), story.groups[1]
+    owner = group.owners[id(log)]
+    story.send(story.senders[0], log, 2)
+    former = owner.positions[id(log)]
+    sent = story.fetch(owner, log, 100)
+    if not sent["delivered"] or former < max(group.committed.get(id(log), 0), log.log_start):
+        return None
+    sent |= {"group": None, "member": None, "candidates": [owner.name, "other"]}
+    story.commit(group, log)
+    if story.dice.random() < 0.5:
+        story.fetch(owner, log, 100)
+    name = f"unattributed:{group.name}"
+    return [Due("committed_not_read", "undecided", "commits", log.topic_id, None, None, name)]
+
+
 def no_commit(story: Story) -> list[Due] | None:
     """A group loses a member before it has committed."""
     log, group = story.dice.choice(story.logs), story.groups[1]
@@ -433,6 +483,7 @@ PLANTS: Mapping[str, Plant] = {
         same_value,
         same_sequence,
         lost_tail,
+        refilled,
         never_stored,
         aborted_delivery,
         unstable_delivery,
@@ -445,6 +496,7 @@ PLANTS: Mapping[str, Plant] = {
         overtaken_send,
         commit_back,
         commit_ahead,
+        commit_unattributed,
         no_commit,
         zombie,
         late_commit,
@@ -470,6 +522,7 @@ def gap_over(story: Story, first: int, last: int) -> None:
 
 
 # Every so many histories nothing is planted, so many have a gap, and so many a topic made anew.
+# None has a divisor in common with the number of plants.
 CLEAN, GAPS, ANEW = 9, 7, 5
 
 

@@ -1,4 +1,4 @@
-"""DuckDB finds in two thousand histories, taken at one go, what the oracle finds in each."""
+"""DuckDB finds in two thousand histories, in one session, the same as the oracle in each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An application's own word: written line by line, and put into a run."""
+"""The operations of an application: written line by line, and added to a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data source, asked as Spark asks it, on a live cluster."""
+"""The data source, called as by Spark, on a live cluster."""
 
 from __future__ import annotations
 

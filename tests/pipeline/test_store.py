@@ -1,4 +1,4 @@
-"""A directory of runs is read as it is, or refused with one clear message."""
+"""A directory of runs is read, or refused with one clear message."""
 
 from __future__ import annotations
 
@@ -139,4 +139,4 @@ def test_tables_without_a_row_have_no_files(store):
 
 def test_without_pyarrow_the_remedy_is_told(store, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    refused(store, "pip install 'mockbroker[pipeline]'")
+    refused(store, "pyarrow: pip install '")

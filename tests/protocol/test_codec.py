@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from functools import partial
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -12,9 +13,20 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from mockbroker_protocol import ApiKey
-from mockbroker_protocol.codec import Codec, named_codec, request_codec, response_codec
+from mockbroker_protocol.codec import (
+    EXPLAINED_BYTES_MAX,
+    Codec,
+    named_codec,
+    request_codec,
+    response_codec,
+)
 from mockbroker_protocol.emit import compile_function, decode_source, encode_source
-from mockbroker_protocol.exceptions import DecodeError, EncodeError, UnknownVersionError
+from mockbroker_protocol.exceptions import (
+    DecodeError,
+    EncodeError,
+    TooManyElementsError,
+    UnknownVersionError,
+)
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from mockbroker_protocol.messages.consumer_offsets import (
     ClassicMemberMetadata,
@@ -41,7 +53,7 @@ from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from mockbroker_protocol.slow import construct_decode, construct_encode
+from mockbroker_protocol.slow import construct_decode, construct_encode, tracked
 from tests.protocol.strategies import all_codecs, messages
 
 CODECS = all_codecs()
@@ -114,6 +126,97 @@ def test_bytes_cut_short_or_flipped_are_read_alike_or_refused_by_both(codec: Cod
             agree(codec, decode, bytes(flipped))
 
     check()
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=repr)
+def test_bytes_of_strangers_are_read_as_others_within_the_limit(codec: Codec) -> None:
+    """A message has some number of elements. With as many allowed it is read alike, whole or
+    flipped; with one less it is refused, at the array where they ran out."""
+    source, constants = decode_source(codec.tree, viewing=codec.message.leading, bounded=True)
+    failed = {"failed": lambda *_: FellBackError()}
+    bounded = compile_function(source, {**constants, **failed}, "decode", "decode")
+    _, encode = emitted(codec)
+
+    @settings(FEW, max_examples=2)
+    @given(messages(codec, elements_max=3), st.integers(0, 2**32))
+    def check(message: Any, flips: int) -> None:
+        data = b"".join(encode(message))
+        count = elements_in(codec, data)
+        assert bounded(data, 0, count) == codec.decode(data)
+        if count:
+            with pytest.raises(FellBackError):
+                bounded(data, 0, count - 1)
+        chance = random.Random(flips)
+        for _ in range(20 if data else 0):
+            flipped = bytearray(data)
+            flipped[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+            other = attempt(codec.decode, bytes(flipped))
+            if isinstance(other, DecodeError):
+                with pytest.raises(FellBackError):
+                    bounded(bytes(flipped), 0, 1 << 31)
+            else:
+                read, end = bounded(bytes(flipped), 0, 1 << 31)
+                assert end == other[1]
+                assert b"".join(codec.encode(read)) == b"".join(codec.encode(other[0]))
+
+    check()
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=repr)
+def test_a_large_buffer_is_refused_at_the_field_at_fault(codec: Codec) -> None:
+    """Construct is too slow for these. What tracks instead names the same field and byte, cut at
+    any byte or with a byte changed."""
+    _, encode = emitted(codec)
+    track = tracked(codec)
+
+    @settings(FEW, max_examples=1)
+    @seed(codec.version)
+    @given(messages(codec, elements_max=2), st.integers(0, 2**32))
+    def check(message: Any, flips: int) -> None:
+        data = b"".join(encode(message))[:300]
+        chance = random.Random(flips)
+        for at in range(len(data)):
+            flipped = bytearray(data)
+            flipped[at] ^= 1 << chance.randrange(8)
+            for bad in (data[:at], bytes(flipped)):
+                error = attempt(partial(construct_decode, codec), bad)
+                expected = (error.path, error.byte) if isinstance(error, DecodeError) else None
+                assert track(bad, 0) == expected, bad.hex()
+
+    check()
+
+
+def elements_in(codec: Codec, data: bytes) -> int:
+    """The elements of all arrays and tagged sections, as construct reads them."""
+    stream = BytesIO(data)
+    count = 0
+
+    def trace(_path: str, _start: int, _end: int, value: object) -> None:
+        nonlocal count
+        count += len(value) if isinstance(value, range) else 0
+
+    stream.trace = trace  # type: ignore[attr-defined]
+    codec.tree.parse_stream(stream)
+    return count
+
+
+def test_a_large_message_of_a_stranger_is_not_read_by_construct() -> None:
+    """It takes 6 µs a byte. The error names the byte. Text that is no UTF-8 is read as in Java."""
+    codec = request_codec(ApiKey.METADATA, 12)
+    topics = [MetadataRequestTopic(name=f"topic-{index}") for index in range(2_000)]
+    data = b"".join(codec.encode(MetadataRequest(topics=topics)))
+    assert len(data) > EXPLAINED_BYTES_MAX
+    assert codec.decode_untrusted(data, 0, 2_000)[0].topics == topics
+    with pytest.raises(TooManyElementsError, match="topics at byte 2: more elements"):
+        codec.decode_untrusted(data, 0, 1_999)
+    with pytest.raises(DecodeError, match=r"topics\[\d+\]\.\w+ at byte \d+: does not"):
+        codec.decode_untrusted(data[:-100], 0, 2_000)
+    damaged = data.replace(b"topic-1999", b"topic-\xff\xed\xa0\x80")
+    read, _ = codec.decode_untrusted(damaged, 0, 2_000)
+    assert read.topics[-1].name == "topic-��"
+    small = data[:EXPLAINED_BYTES_MAX]
+    with pytest.raises(DecodeError, match=r"topics at byte 0: 2000 elements|topics\[\d+\]"):
+        codec.decode_untrusted(small, 0, 2_000)
 
 
 def agree(codec: Codec, decode: Callable[..., Any], data: bytes, *, refused: bool = False) -> None:

@@ -365,3 +365,12 @@ def test_no_field_is_declared_twice_over() -> None:
         for message in messages_of(schema_module(key.name.lower())):
             for path, _, field in leaves(message.shape):
                 assert field.entity is None or field.own_entity is None, (message.name, path)
+
+
+@pytest.mark.parametrize("name", ["9" * 5_000, "²", "x", "-1"])
+def test_a_config_resource_that_is_no_broker_id_names_no_broker(name: str) -> None:
+    """Any client may send one, while rules are in force or the journal is read."""
+    request = DescribeConfigsRequest(
+        [DescribeConfigsResource(4, name, None), DescribeConfigsResource(4, "1", None)]
+    )
+    assert values(request, 4, BROKER_ID) == [1]

@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.declarations import declared_keys, messages_of, schema_module
-from mockbroker_protocol.exceptions import DecodeError
+from mockbroker_protocol.exceptions import DecodeError, TooManyElementsError
 from mockbroker_protocol.headers import (
     RequestHeader,
     ResponseHeader,
@@ -17,6 +17,7 @@ from mockbroker_protocol.headers import (
     request_header_version,
     response_header_version,
 )
+from mockbroker_protocol.runtime import uvarint
 
 
 def test_flexible_versions_have_headers_with_tags() -> None:
@@ -92,3 +93,13 @@ def test_response_headers_have_tags_in_flexible_versions_but_for_api_versions() 
     assert encode_response_header(header, ApiKey.METADATA, 9).hex() == "0000000500"
     assert encode_response_header(header, ApiKey.API_VERSIONS, 4).hex() == "00000005"
     assert decode_response_header(b"\0\0\0\5\0", ApiKey.METADATA, 9) == (header, 5)
+
+
+def test_a_header_of_a_large_frame_has_a_bounded_number_of_tags() -> None:
+    """A frame of a MiB has room for half a million: half a second, for everybody."""
+    tags = 20_000
+    head = bytes.fromhex("0003000c00000001ffff") + uvarint(tags)
+    with pytest.raises(TooManyElementsError, match="_tags at byte 13: more elements"):
+        decode_request_header(memoryview(head + b"\x01\x00" * tags))
+    few = bytes.fromhex("0003000c00000001ffff01630161") + bytes(20_000)
+    assert decode_request_header(memoryview(few))[0].unknown_tags == {0x63: b"a"}

@@ -1,4 +1,4 @@
-"""Files that hold keys are the owner's alone."""
+"""Only the owner can read files with keys."""
 
 from __future__ import annotations
 

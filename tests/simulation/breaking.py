@@ -24,7 +24,7 @@ from mockbroker.core.replication.partition import Partition
 from mockbroker.core.replication.replica import FollowerState, Replica
 from mockbroker.core.replication.replication_control import Reassignment
 from mockbroker.core.txn.events import TransactionImage
-from mockbroker.core.txn.machine import TransactionalId
+from mockbroker.core.txn.machine import TransactionMetadata
 from mockbroker.core.txn.shard import TransactionShard
 from mockbroker.core.txn.states import State
 from mockbroker.simulation import plan as plans
@@ -93,7 +93,7 @@ def a_broker_that_knows_another_state(world: World) -> None:
     node_id = _follower(partition)
     world.cluster.processes[node_id].image = world.cluster.image.frozen()
     world.cluster.metadata.all_have_newest_image = False
-    known = partition.likeness({})
+    known = partition.copy_with({})
     known.isr = [node_id]
     world.cluster.processes[node_id].image.put(known)
     _changed(world, partition)
@@ -122,7 +122,7 @@ def a_fenced_broker_in_sync(world: World) -> None:
 def a_lost_directory_in_sync(world: World) -> None:
     partition = _partition(world)
     broker = world.cluster.brokers[_follower(partition)]
-    path = broker.log_dirs.place_of(partition)
+    path = broker.log_dirs.dir_of(partition)
     broker.log_dirs.failed.add(path)
     world.cluster.runtime.emit(LogDirFailed(0, broker.node_id, path))
     world.look()
@@ -229,7 +229,7 @@ class _Waiting:
 
 def somebody_who_waits_for_a_former_leader(world: World) -> None:
     former = _partition(world)
-    world.cluster.image.put(former.likeness({}))
+    world.cluster.image.put(former.copy_with({}))
     former.watch(_Waiting())
     world.cluster.metadata.changed()
     world.look()
@@ -322,7 +322,7 @@ def _decided_end(world: World) -> None:
         timeout_ms=1_000,
         partitions=(("orders", 0),),
     )
-    shard.transactions["tx"] = TransactionalId("tx", image)
+    shard.transactions["tx"] = TransactionMetadata("tx", image)
 
 
 def a_marker_that_is_not_on_its_way(world: World) -> None:

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 
 from mockbroker.simulation import Violation, run
-from mockbroker.simulation.telling import summary, table
+from mockbroker.simulation.reporting import summary, table
 from tests.support.real_kafka import RealKafka
 from tests.support.real_plans import BROKERS, CONFIGS, real_plan
 from tests.support.real_run import run_real

@@ -342,7 +342,7 @@ def a_member_that_waits_in_a_group_that_is_stable(world: World) -> None:
     member.sync_callback = object()
     group.add_member(member, "consumer")
     group.state = State.STABLE
-    world.cluster.runtime.emit(GroupMoved(0, "g", "CompletingRebalance", "Stable", 0, 1, ""))
+    world.cluster.runtime.emit(GroupMoved(0, 1, "g", "CompletingRebalance", "Stable", 0, 1, ""))
 
 
 def a_consumer_that_stays_behind(world: World) -> None:

@@ -12,6 +12,7 @@ import trio.testing
 
 from mockbroker.server.config import ServerError
 from mockbroker.server.network.acceptor import Link
+from mockbroker.server.network.pause_gate import PauseGate
 from mockbroker.simulation.memory_network import MemoryLink, MemoryNetwork, MemoryStream, Wires
 from mockbroker.simulation.virtual_run import virtual_clock, virtual_run
 
@@ -31,7 +32,7 @@ async def connected(network: MemoryNetwork) -> Connected:
     port = network.listen("127.0.0.1", 0)
     links: list[Link] = []
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(port.accept, lambda link, _: links.append(link))
+        nursery.start_soon(port.accept, lambda link, _: links.append(link), PauseGate())
         stream = await network.connect(port.port)
         await trio.testing.wait_all_tasks_blocked()
         port.close()
@@ -232,7 +233,7 @@ def test_clients_have_addresses_of_their_own() -> None:
         port = network.listen("127.0.0.1", 0)
         peers: list[tuple[str, int]] = []
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(port.accept, lambda _, peer: peers.append(peer))
+            nursery.start_soon(port.accept, lambda _, peer: peers.append(peer), PauseGate())
             for _ in range(3):
                 await network.connect(port.port)
             await trio.testing.wait_all_tasks_blocked()
@@ -240,3 +241,14 @@ def test_clients_have_addresses_of_their_own() -> None:
         assert len(set(peers)) == 3
 
     virtual_run(main, seed=1)
+
+
+def test_a_writer_whose_first_bytes_are_answered_by_rst_does_not_wait_for_room() -> None:
+    """They arrive at once, at an end that is closed."""
+
+    async def test(stream: MemoryStream, link: MemoryLink) -> None:
+        link.close()
+        with pytest.raises(trio.BrokenResourceError):
+            await stream.send_all(bytes(AT_ONCE.buffer_bytes + 1))
+
+    with_pair(test)

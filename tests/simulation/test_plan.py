@@ -32,11 +32,11 @@ def test_a_plan_written_by_hand_runs() -> None:
 WRONG: tuple[tuple[object, str], ...] = (
     ([], "a plan is an object"),
     (changed(format=FORMAT + 1), "run it with the version of mockbroker that wrote it"),
-    (changed(sed=1), "plan: unknown field 'sed'; did you mean \"seed\"?"),
+    (changed(sed=1), "plan: unknown field 'sed'; did you mean 'seed'?"),
     (changed(seed="x"), "Expected `int`"),
     (
         changed(settings={**PLAN["settings"], "broker": 1}),
-        "settings: unknown field 'broker'; did you mean \"brokers\"?",
+        "settings: unknown field 'broker'; did you mean 'brokers'?",
     ),
     (changed(settings={**PLAN["settings"], "brokers": 0}), "at least one broker"),
     (changed(settings={**PLAN["settings"], "kafka_version": "9.9"}), "is not a release"),
@@ -79,5 +79,8 @@ def test_a_file_that_is_no_plan_is_named(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match=r"nowhere\.json cannot be read"):
         read_plan(tmp_path / "nowhere.json")
     (tmp_path / "bad.json").write_text("{")
+    with pytest.raises(PlanError, match=r"bad\.json is neither JSON nor YAML"):
+        read_plan(tmp_path / "bad.json")
+    (tmp_path / "bad.json").write_text('{"clients": "\\ud800"}')  # half of a character
     with pytest.raises(PlanError, match=r"bad\.json is neither JSON nor YAML"):
         read_plan(tmp_path / "bad.json")

@@ -9,7 +9,7 @@ import pytest
 from mockbroker.simulation.many import result_of
 
 SEEDS_A_TEST = 25
-BUSY, FIRST, QUICK, ALL = 60, 75, 300, 1000
+BUSY, FIRST, QUICK, ALL = 60, 75, 100, 150
 
 
 @pytest.mark.parametrize(

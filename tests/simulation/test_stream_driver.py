@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut, Script, Sleep
-from mockbroker.simulation.stream_driver import NO_TROUBLES, Garbled, StreamDriver, Troubles
+from mockbroker.simulation.stream_driver import NO_TROUBLES, InvalidResponse, StreamDriver, Troubles
 from mockbroker.simulation.streams import SimulatedCluster, simulated_cluster, virtual_run
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.list_groups import ListGroupsRequest
@@ -119,7 +119,7 @@ def test_patience_ends_on_time_and_with_it_the_connection() -> None:
     assert driver.counts["connections"] == 2
 
 
-def test_patience_also_ends_for_a_frame_that_nobody_takes() -> None:
+def test_the_timeout_also_ends_a_call_whose_frame_is_not_read() -> None:
     """A paused broker leaves it in the network, which is full after a while."""
 
     def script(seen: list[object], sim: SimulatedCluster) -> Script:
@@ -132,7 +132,7 @@ def test_patience_also_ends_for_a_frame_that_nobody_takes() -> None:
             except RequestTimedOut as error:
                 seen.append(str(error))
 
-    assert driven(script)[0] == ["no answer came in time"] * 2
+    assert driven(script)[0] == ["no answer within the timeout"] * 2
 
 
 @pytest.mark.parametrize("name", ["break_before_share", "half_frame_share", "break_after_share"])
@@ -169,7 +169,7 @@ def test_an_answer_to_something_else_disconnects() -> None:
         sim.add_rule({"match": {"api": "ListGroups"}, "when": {"times": 1}, "do": do})
         try:
             yield LIST_GROUPS
-        except Garbled as error:
+        except InvalidResponse as error:
             seen.append(str(error))
         seen.append((yield LIST_GROUPS).error_code)
 
@@ -194,7 +194,7 @@ def test_a_client_that_crashes_says_nothing_more() -> None:
 
             told: list[object] = []
             driver = StreamDriver(
-                sim, "client", random.Random(1), told=lambda *what: told.append(what)
+                sim, "client", random.Random(1), on_call_done=lambda *what: told.append(what)
             )
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(driver.run, script())
@@ -213,7 +213,7 @@ def test_who_wants_to_know_is_told_of_each_call() -> None:
         async with simulated_cluster() as sim:
             told: list[tuple[Call, object, int]] = []
             driver = StreamDriver(
-                sim, "client", random.Random(1), told=lambda *what: told.append(what)
+                sim, "client", random.Random(1), on_call_done=lambda *what: told.append(what)
             )
             began_ms = sim.now_ms
             lost = LIST_GROUPS._replace(node_id=9)

@@ -16,12 +16,12 @@ from mockbroker.core.ids import uuid_text
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.restore import restore
 from mockbroker.core.txn.events import TransactionImage
-from mockbroker.core.txn.machine import TransactionalId
+from mockbroker.core.txn.machine import TransactionMetadata
 from mockbroker.core.txn.shard import TransactionShard
 from mockbroker.core.txn.states import State as TransactionState
 from mockbroker.simulation import ClientSettings, Plan, Settings, TopicSettings, parse_plan, run
 from mockbroker.simulation.clients import transactional
-from mockbroker.simulation.clients.base import Asking
+from mockbroker.simulation.clients.base import CallSequence
 from mockbroker.simulation.clients.transactional import TransactionalProducer
 from mockbroker.simulation.history import AbortsTold, Unfenced
 from mockbroker.simulation.laws.records import FencedStayFenced
@@ -50,7 +50,7 @@ def decided(world: World, *, epoch: int, version: int) -> None:
         partitions=(("orders", 0),),
         version=version,
     )
-    shard.transactions["tx"] = TransactionalId("tx", image)
+    shard.transactions["tx"] = TransactionMetadata("tx", image)
     world.look()
 
 
@@ -318,13 +318,13 @@ def test_what_a_coordinator_has_loaded_and_lost_excuses_transactions(
     assert world.laws.transactions_lost is lost
 
 
-def test_stray_batches_are_sent_once_the_former_transaction_is_complete(
+def test_unverified_batches_are_sent_only_after_the_transaction_is_complete(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Before that a leader has the former transaction open, and takes them without a question."""
+    """While the transaction is open, the leader needs no verification to append them."""
     sent: list[bool] = []
 
-    def stray(self: TransactionalProducer) -> Asking:
+    def send_unverified(self: TransactionalProducer) -> CallSequence:
         sent.append(bool(self._added))
         yield from ()
 
@@ -334,8 +334,8 @@ def test_stray_batches_are_sent_once_the_former_transaction_is_complete(
         return None if topic == "gone" else choose(self, topic)
 
     monkeypatch.setattr(TransactionalProducer, "choose_partition", choose_existing)
-    monkeypatch.setattr(TransactionalProducer, "_stray", stray)
-    monkeypatch.setattr(transactional, "_STRAY_SHARE", 1.0)
+    monkeypatch.setattr(TransactionalProducer, "_send_unverified_batch", send_unverified)
+    monkeypatch.setattr(transactional, "_UNVERIFIED_SHARE", 1.0)
     settings = Settings(
         kafka_version="2.8", topics=[TopicSettings(name="orders"), TopicSettings(name="gone")]
     )

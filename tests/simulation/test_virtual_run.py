@@ -184,8 +184,8 @@ def test_there_is_a_virtual_clock_in_virtual_runs_only() -> None:
 
 
 def test_the_order_of_other_threads_is_drawn_by_trio_itself() -> None:
-    """`_Orders` uses a seeded generator in the threads that have one, and no other."""
-    orders = module._Orders()
+    """`_SchedulingGenerator` uses a seeded generator in the threads that have one, and no other."""
+    orders = module._SchedulingGenerator()
     with orders.seeded(random.Random(1)):
         batch = list(range(50))
         orders.shuffle(batch)

@@ -9,6 +9,7 @@ import pytest
 
 from mockbroker.spark import SparkSetupError, connector_jars
 from mockbroker.spark.jars import Artifact, pom_of, resolve
+from mockbroker.spark.settings import FAST_JVM
 from mockbroker.spark.versions import NEEDS, artifacts, needs_of
 
 FITTING = [
@@ -178,6 +179,18 @@ def test_maven_is_asked_once_for_each_set(empty_path: Path, tmp_path: Path) -> N
     assert first[0].is_relative_to(tmp_path / "cache")
     assert connector_jars("4.0.1") != first
     assert (tmp_path / "asked").read_text() == "asked\nasked\n"
+
+
+def test_maven_starts_fast_unless_its_options_are_given(
+    empty_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(empty_path / "mvn", f'echo "$MAVEN_OPTS" >> {tmp_path}/options; exit 1')
+    monkeypatch.delenv("MAVEN_OPTS", raising=False)
+    for _ in range(2):
+        with pytest.raises(SparkSetupError):
+            connector_jars("4.0.0")
+        monkeypatch.setenv("MAVEN_OPTS", "-Xmx1g")
+    assert (tmp_path / "options").read_text() == f"{FAST_JVM}\n-Xmx1g\n"
 
 
 def test_a_maven_that_copies_nothing_has_failed(empty_path: Path) -> None:

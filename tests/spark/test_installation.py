@@ -45,7 +45,7 @@ def test_without_pyspark_the_way_to_it_is_told(monkeypatch: pytest.MonkeyPatch) 
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(installation, "version", missing)
-    with pytest.raises(SparkSetupError, match=r"not installed: pip install 'mockbroker\[spark\]'"):
+    with pytest.raises(SparkSetupError, match=r"needs pyspark: pip install '.*\[spark\]'"):
         find_spark()
 
 

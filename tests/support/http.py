@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
@@ -17,6 +18,14 @@ class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: Any
+
+
+class RawAnswer(NamedTuple):
+    """Status, headers and the body as it came."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
 
 
 class HttpClient:
@@ -42,16 +51,22 @@ class HttpClient:
         sent = {"content-type": "application/json"} if data is not None else {}
         if query:
             path += "?" + urlencode(query, doseq=True)
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=TIMEOUT_S)
-        try:
-            connection.request(method, path, data, {**sent, **(headers or {})})
+        answer = self.raw(method, path, data, {**sent, **(headers or {})})
+        found = {name.lower(): value for name, value in answer.headers.items()}
+        return Answer(answer.status, found, json.loads(answer.body) if answer.body else None)
+
+    def raw(
+        self,
+        method: str,
+        path: str,
+        data: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> RawAnswer:
+        """Send bytes as they are; the answer may be of any type."""
+        with closing(self._connect()) as connection:
+            connection.request(method, path, data, headers or {})
             response = connection.getresponse()
-            text = response.read()
-            found = {name.lower(): value for name, value in response.getheaders()}
-            decoded = json.loads(text) if text else None
-            return Answer(response.status, found, decoded)
-        finally:
-            connection.close()
+            return RawAnswer(response.status, response.headers, response.read())
 
     def get(self, path: str, **query: object) -> Any:
         """The body of an answer that has to be 200."""
@@ -67,6 +82,9 @@ class HttpClient:
 
     def stream(self, path: str) -> http.client.HTTPResponse:
         """An answer that goes on; close it."""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=TIMEOUT_S)
+        connection = self._connect()
         connection.request("GET", path)
         return connection.getresponse()
+
+    def _connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(self.host, self.port, timeout=TIMEOUT_S)

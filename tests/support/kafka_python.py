@@ -12,8 +12,10 @@ from kafka import KafkaConsumer
 from kafka.errors import RebalanceInProgressError
 
 TIMEOUT_S = 20.0
-# How long one of several polls waits.
-POLL_MS = 50
+# How long one of several polls waits. A member that polls for less than a join takes may begin the
+# join anew for ever on a busy machine: 20 ms took 0.5 to 20 s and more with a real broker, 500 ms
+# never more than one poll.
+POLL_MS = 500
 ASIDE_POLL_MS = 200
 
 
@@ -32,8 +34,9 @@ def poll(consumer: KafkaConsumer, count: int, timeout_s: float = TIMEOUT_S) -> l
     """`count` records, or fewer after the timeout."""
     deadline = time.monotonic() + timeout_s
     found: list[Any] = []
-    while len(found) < count and time.monotonic() < deadline:
-        for records in consumer.poll(POLL_MS, max_records=count - len(found)).values():
+    while len(found) < count and (left_s := deadline - time.monotonic()) > 0:
+        poll_ms = min(POLL_MS, int(left_s * 1000) + 1)
+        for records in consumer.poll(poll_ms, max_records=count - len(found)).values():
             found.extend(records)
     return found
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from mockbroker.core.configs.values import ClusterConfigs, TopicConfigs
-from mockbroker.core.log.cleaner import Cleaning, Compacted, Dirt, find_dirt
+from mockbroker.core.log.cleaner import CleanerStats, Cleaning, LogToClean, log_to_clean
 from mockbroker.core.log.replica_log import ReplicaLog
-from mockbroker.core.log.retention import Retained, enforce
+from mockbroker.core.log.retention import DeletedSegments, enforce
 from mockbroker_protocol.records import (
     BatchHeader,
     ControlType,
@@ -100,24 +100,23 @@ class KeptLog:
 
     @property
     def last_stable_offset(self) -> int:
-        unstable = self.log.producers.first_unstable_offset()
-        return unstable if 0 <= unstable < self.settled else self.settled
+        return self.log.last_stable_offset(self.settled)
 
     @property
-    def dirt(self) -> Dirt:
-        return find_dirt(self.log, self.configs, self.last_stable_offset, self.now_ms)
+    def dirt(self) -> LogToClean:
+        return log_to_clean(self.log, self.configs, self.last_stable_offset, self.now_ms)
 
     def cleaning(self, keys_max: int = KEYS_MAX) -> Cleaning:
         return Cleaning(self.log, self.dirt, self.configs, self.now_ms, keys_max)
 
-    def clean(self, keys_max: int = KEYS_MAX) -> Compacted | None:
+    def clean(self, keys_max: int = KEYS_MAX) -> CleanerStats | None:
         """One whole cleaning, in small steps; None if it broke off or there was nothing."""
         cleaning = self.cleaning(keys_max)
         while not cleaning.step(1):
             pass
         return cleaning.result
 
-    def retain(self) -> Retained | None:
+    def retain(self) -> DeletedSegments | None:
         """One look of retention."""
         return enforce(self.log, self.configs, self.settled, self.now_ms)
 

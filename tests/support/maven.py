@@ -67,7 +67,8 @@ def javac(sources: Iterable[Path], classpath: Iterable[Path | str], name: str) -
         if scratch is not None:
             done = subprocess.run(
                 [
-                    *(tool("javac"), "--release", "17", "-Xlint:all,-processing,-classfile"),
+                    *(tool("javac"), *(f"-J{flag}" for flag in JVM_FLAGS)),
+                    *("--release", "17", "-Xlint:all,-processing,-classfile"),
                     *("-d", str(scratch), "-cp", joined(entries)),
                     *map(str, files),
                 ],

@@ -29,6 +29,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.support.class_data import class_data
 from tests.support.maven import jars, java
 
 SEVERAL_NODES = "real_kafka: several nodes"
@@ -57,12 +58,15 @@ these flags says anything about Kafka's speed."""
 KAFKA_JVM_FLAGS = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 """For measurements: the flags of Kafka's own `kafka-server-start.sh`."""
 
+_POM = "kafka-server"
 _DEFAULTS = {
     "process.roles": "broker,controller",
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
     "group.initial.rebalance.delay.ms": "0",
 }
+
+STOP_TIMEOUT_S = 90.0
 
 _PORT_MIN, _PORT_MAX = 15_000, 32_000
 _PORT_TRIES = 200
@@ -91,7 +95,7 @@ class RealKafka:
         self.start_s = 0.0
         """Seconds from the start of the (formatted) nodes to the first whole Metadata."""
         self._configs = dict(configs or {})
-        self._jvm_flags = list(jvm_flags)
+        self._jvm_flags = jvm_flags
         self._start_timeout_s = start_timeout_s
         self._ports = free_ports(2 * brokers)
         self._nodes = range(1, brokers + 1)
@@ -149,7 +153,7 @@ class RealKafka:
         """End one node, in an orderly way or with SIGKILL. Two of three have to stay."""
         process = self._processes[node - 1]
         process.send_signal(signal.SIGKILL if kill else signal.SIGTERM)
-        process.wait(30)
+        process.wait(STOP_TIMEOUT_S)
 
     def start_node(self, node: int, *, wait: bool = True) -> None:
         """Start a stopped node again, with its logs; returns once all nodes know each other,
@@ -216,13 +220,16 @@ class RealKafka:
 
     def _start(self, main: str, node: int, *arguments: str) -> None:
         """Start a JVM whose last argument is the node's properties file."""
+        flags = self._jvm_flags
+        if flags == LOW_MEMORY_JVM_FLAGS:
+            flags = (*flags, *class_data(_POM, _start_and_stop))
         with self._output(node).open("ab") as output:
             process = java(
-                jars("kafka-server"),
+                jars(_POM),
                 main,
                 *arguments,
                 str(self._properties(node)),
-                jvm=self._jvm_flags,
+                jvm=flags,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -251,6 +258,12 @@ class RealKafka:
         for process in self._processes:
             process.wait()
         shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def _start_and_stop(flags: Sequence[str]) -> None:
+    """Run a broker with further flags, and let it end by itself."""
+    with RealKafka(jvm_flags=(*LOW_MEMORY_JVM_FLAGS, *flags)) as kafka:
+        kafka.stop_node(1)
 
 
 def _replication_factors(brokers: int) -> dict[str, str]:

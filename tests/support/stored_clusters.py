@@ -27,7 +27,7 @@ class Stored:
         self.calls = 0
         self.recorder = Recorder(cluster, self._called)
         cluster.record_with(self.recorder)
-        self.data = bytearray(whole(self.recorder.whole()))
+        self.data = bytearray(whole(self.recorder.full_image()))
 
     def resumed(self, **options: Any) -> Cluster:
         """A new process goes on with the file: the cluster that it has then."""
@@ -44,16 +44,16 @@ class Stored:
     def flush(self) -> int:
         """Write what has changed; how many bytes that takes."""
         before = len(self.data)
-        if self.recorder.anew:
-            self.data[:] = whole(self.recorder.whole())
+        if self.recorder.needs_image:
+            self.data[:] = whole(self.recorder.full_image())
         for piece in self.recorder.take():
             self.data += piece
         return len(self.data) - before
 
-    def begin_anew(self) -> None:
+    def begin_again(self) -> None:
         """What compaction of the file comes to."""
         self.flush()
-        self.data[:] = whole(self.recorder.whole())
+        self.data[:] = whole(self.recorder.full_image())
 
 
 def whole(image: ClusterImage) -> bytes:

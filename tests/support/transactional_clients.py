@@ -12,7 +12,6 @@ from typing import Any, Self
 from tests.support import golang
 from tests.support.java_pipe import JavaError
 from tests.support.json_lines import JsonLines, StepError
-from tests.support.maven import ROOT
 from tests.support.python_transactions import Failed, Fenced
 from tests.support.tour import Tour
 
@@ -98,7 +97,7 @@ class FranzGo:
     """A franz-go client with a transactional id in a process of its own, initialised."""
 
     def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int = 60_000) -> None:
-        self._steps = JsonLines([str(golang.build(ROOT / "tests" / "go", "./tour", "tour"))])
+        self._steps = JsonLines(golang.tour())
         self._began = False
         self._call("connect", bootstrap=bootstrap.split(","))
         self._call("txn_open", transactional_id=transactional_id, timeout_ms=timeout_ms)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
-from mockbroker.core.txn.machine import TransactionalId
+from mockbroker.core.txn.machine import TransactionMetadata
 from mockbroker.core.txn.shard import TransactionShard
 from mockbroker_protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from mockbroker_protocol.messages.add_partitions_to_txn import (
@@ -176,7 +176,7 @@ class Txn:
         return self.machine.state.value
 
     @property
-    def machine(self) -> TransactionalId:
+    def machine(self) -> TransactionMetadata:
         return self.node.txn_shard(self.id).transactions[self.id]
 
 

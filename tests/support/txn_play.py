@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockbroker.core.txn.base import new_image
 from mockbroker.core.txn.events import (
     AddPartitions,
     Effect,
@@ -21,7 +20,7 @@ from mockbroker.core.txn.events import (
     Tick,
     TransactionImage,
 )
-from mockbroker.core.txn.machine import TransactionalId
+from mockbroker.core.txn.machine import TransactionMetadata, new_image
 from mockbroker.core.txn.states import State
 from mockbroker_protocol import ErrorCode
 
@@ -53,7 +52,7 @@ class Play:
 
     def __init__(self, start: TransactionImage | None = None) -> None:
         self.now_ms = START_MS
-        self.id = TransactionalId("x", start or new_image(PRODUCER_ID, 60_000, START_MS))
+        self.id = TransactionMetadata("x", start or new_image(PRODUCER_ID, 60_000, START_MS))
         self.storing = True
         self.failing = ErrorCode.NONE
         self.stored: list[TransactionImage | None] = []

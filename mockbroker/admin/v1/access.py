@@ -8,19 +8,21 @@ no page has, the cluster may have any host name.
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from mockbroker.admin.v1.dispatch import problem_response
+from mockbroker.admin.v1.endpoint import OPEN_PATHS
 from mockbroker.admin.v1.problems import Problem
 
 Scope = MutableMapping[str, Any]
 App = Callable[[Scope, Any, Any], Awaitable[None]]
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-# For orchestrators and scrapers: without secrets, changes or a token.
-OPEN_PATHS = ("/healthz", "/metrics")
+# A name or an IPv6 address in brackets, and a port; nothing else, such as a user, is allowed.
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9A-Za-z.-]+))(?::[0-9]{1,5})?")
 
 
 class AccessControl:
@@ -58,11 +60,8 @@ class AccessControl:
 
 
 def _is_loopback(host: str) -> bool:
-    try:
-        name = urlsplit(f"//{host}").hostname
-    except ValueError:
-        return False
-    return name in LOOPBACK
+    found = _HOST.fullmatch(host)
+    return found is not None and (found[1] or found[2]).lower() in LOOPBACK
 
 
 def _same(given: str, wanted: str) -> bool:

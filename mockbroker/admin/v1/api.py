@@ -1,4 +1,4 @@
-"""What all endpoints share: the cluster's server, calls in its run, and limits of real time."""
+"""Shared by all endpoints: the cluster's server, calls in its run, and limits of real time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# A disk that takes longer for an fsync, in real time, is as good as broken.
+DURABLE_TIMEOUT_S = 60.0
+
 
 class Api(ABC):
-    """The cluster that the admin API is for, as a trio run reaches it."""
+    """The cluster of the admin API, for calls from a trio run."""
 
     def __init__(self, server: ClusterServer) -> None:
         self.server = server
@@ -32,6 +35,11 @@ class Api(ABC):
     @abstractmethod
     async def run(self, function: Callable[[], Awaitable[T]], timeout_s: float) -> T:
         """Run an async function in the cluster's run. Raises ClusterUnavailableError."""
+
+    async def durable(self) -> None:
+        """As `ClusterServer.durable`. Raises ClusterUnavailableError."""
+        if self.server.data_dir is not None:
+            await self.run(self.server.durable, DURABLE_TIMEOUT_S)
 
     @abstractmethod
     def limit(self, timeout_s: float) -> AbstractContextManager[trio.CancelScope]:
@@ -88,11 +96,17 @@ class Signal:
     def __init__(self) -> None:
         self._here = trio.lowlevel.current_trio_token()
         self._event = trio.Event()
+        self._is_set = False
 
     def set(self) -> None:
-        """Called in any thread."""
+        """Called in any thread. Until somebody waits again, further calls cost nothing: each would
+        be a system call, for each entry of the journal.
+        """
+        if self._is_set:
+            return
+        self._is_set = True
         try:
-            self._here.run_sync_soon(self._wake, idempotent=True)
+            self._here.run_sync_soon(self._wake)
         except trio.RunFinishedError:
             return  # the admin side has stopped
 
@@ -100,6 +114,7 @@ class Signal:
         self._event.set()
 
     async def wait(self) -> None:
-        """Wait until it is set, and unset it."""
+        """Wait until it is set, and unset it. What happened before is then to be looked at."""
         await self._event.wait()
         self._event = trio.Event()
+        self._is_set = False

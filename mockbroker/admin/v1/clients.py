@@ -21,7 +21,7 @@ def endpoints(api: Api) -> list[Endpoint]:
             _, entries = await api.cluster(lambda _, at=since: journal.since(at, PAGE_ENTRIES))  # type: ignore[misc]
             if not entries:
                 break
-            counts.take(entries)
+            counts.count(entries)
             after = entries[-1].seq
         return counts.views()
 

@@ -16,8 +16,8 @@ ADVANCE_TIMEOUT_S = 120.0
 
 
 class ClockView(msgspec.Struct, frozen=True):
-    """`now_ms` is ms since the epoch, `rate` seconds for each of real time: 0 when frozen, null
-    where the cluster is in a trio run whose clock cannot be adjusted.
+    """`now_ms` is ms since the epoch, `rate` seconds for each of real time: 0 when frozen, null if
+    the cluster is in a trio run whose clock cannot be adjusted.
     """
 
     now_ms: int
@@ -25,18 +25,18 @@ class ClockView(msgspec.Struct, frozen=True):
 
 
 class ClockChange(msgspec.Struct, frozen=True):
-    """What to do, in this order: `freeze` (or, with false, thaw), set a `rate`, `advance_ms`.
+    """Changes of the clock, in this order: `freeze` (or, with false, thaw), `rate`, `advance_ms`.
 
     `only` advances the time of one part of the cluster: "retention", "compaction", "groups",
-    "group:ID" or "transactions". With `spare_connected`, sessions of connected members do not
-    expire.
+    "group:ID" or "transactions". With `extend_sessions`, the sessions of connected members are
+    extended by the time of the advance, and do not expire.
     """
 
     freeze: bool | None = None
     rate: float | None = None
     advance_ms: Ms | None = None
     only: str | None = None
-    spare_connected: bool = True
+    extend_sessions: bool = True
 
 
 def endpoints(api: Api) -> list[Endpoint]:
@@ -79,7 +79,9 @@ def endpoints(api: Api) -> list[Endpoint]:
 
 
 async def _change(api: Api, wanted: ClockChange) -> None:
-    """In the cluster's run. Raises ValidationError or ActionError, and then nothing has changed."""
+    """Called in the cluster's run. Raises ValidationError or ActionError; then nothing has
+    changed.
+    """
     server = api.server
     try:
         adjustable_clock()
@@ -98,5 +100,5 @@ async def _change(api: Api, wanted: ClockChange) -> None:
             raise ValidationError("rate", str(error)) from None
     if wanted.advance_ms is not None:
         await server.advance_clock(
-            wanted.advance_ms, only=wanted.only, spare_connected=wanted.spare_connected
+            wanted.advance_ms, only=wanted.only, extend_sessions=wanted.extend_sessions
         )

@@ -13,6 +13,7 @@ from mockbroker.core.cluster import Cluster
 from mockbroker.core.validation import Range
 from mockbroker.core.views.brokers import BrokerView, ClusterView, broker_views, cluster_view
 from mockbroker.core.views.groups import GroupView, LagView, group_views, lag_views
+from mockbroker.core.views.telemetry import TelemetryView, telemetry_views
 from mockbroker.core.views.topics import (
     PartitionView,
     RecordView,
@@ -103,7 +104,7 @@ def endpoints(api: Api) -> list[Endpoint]:
     async def connections(call: Call) -> list[ConnectionView]:  # noqa: ARG001
         return await api.cluster(lambda _: connection_views(api))
 
-    one, part = "/v1/topics/{topic}", "/v1/topics/{topic}/partitions/{partition:int}"
+    one, part = "/v1/topics/{topic}", "/v1/topics/{topic}/partitions/{partition:number}"
     gone = (404,)
 
     def get(
@@ -155,6 +156,12 @@ def endpoints(api: Api) -> list[Endpoint]:
             list[OpenTransactionView],
         ),
         get("/v1/connections", "Connections", connections, list[ConnectionView]),
+        get(
+            "/v1/telemetry",
+            "Metrics that clients pushed",
+            show(telemetry_views),
+            list[TelemetryView],
+        ),
     ]
 
 

@@ -3,17 +3,46 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, cast
 
 import msgspec
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from mockbroker.admin.v1.endpoint import JSON, Call, Endpoint, Stream, Text
+from mockbroker.admin.v1.endpoint import (
+    JSON,
+    NDJSON,
+    Call,
+    Endpoint,
+    Line,
+    LineError,
+    Lines,
+    Stream,
+    Text,
+)
 from mockbroker.admin.v1.problems import MEDIA_TYPE, Problem, ProblemError, problem_of
-from mockbroker.core.validation import ValidationError, convert
+from mockbroker.core.validation import INT_MAX, INT_MIN, ValidationError, convert
+from mockbroker_protocol.types import parse_integer
+
+LINE_BYTES_MAX = 64 << 20
+
+
+class _Number(Convertor[int]):
+    """A number in a path, `{id:number}`. Starlette's `int` fails for one of 4,301 digits."""
+
+    regex = "[0-9]{1,18}"
+
+    def convert(self, value: str) -> int:
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        return str(value)
+
+
+register_url_convertor("number", _Number())
 
 log = logging.getLogger("mockbroker.admin")
 
@@ -33,12 +62,13 @@ def _dispatcher(methods: Mapping[str, Endpoint]) -> Callable[[Request], Awaitabl
     async def dispatch(request: Request) -> Response:
         endpoint = methods["GET" if request.method == "HEAD" else request.method]
         try:
-            call = Call(
-                request.path_params,
-                _query(request, endpoint.query),
-                await _body(request, endpoint),
-            )
-            answer = await endpoint.call(call)
+            query = _query(request, endpoint.query)
+            if endpoint.lines is not None and _media(request) == NDJSON:
+                answer = await _of_lines(request, endpoint.lines, query)
+            else:
+                body = await _body(request, endpoint)
+                accept = request.headers.get("accept", "")
+                answer = await endpoint.call(Call(request.path_params, query, body, accept))
         except Exception as error:
             return failed(error)
         if isinstance(answer, Text):
@@ -73,10 +103,11 @@ async def _body(request: Request, endpoint: Endpoint) -> Any:
     kind, bytes_max = endpoint.body, endpoint.body_bytes_max
     if kind is None:
         return None
-    declared = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    declared = _media(request)
     if declared != JSON:
+        wanted = JSON if endpoint.lines is None else f"{JSON} or {NDJSON}"
         raise ProblemError(
-            415, "not JSON", f"the content type must be {JSON}, not {declared or 'empty'}"
+            415, "not JSON", f"the content type must be {wanted}, not {declared or 'empty'}"
         )
     data = bytearray()
     async for piece in request.stream():
@@ -85,15 +116,64 @@ async def _body(request: Request, endpoint: Endpoint) -> Any:
             raise ProblemError(413, "too large", f"a body has at most {bytes_max} bytes")
     try:
         decoded = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProblemError(400, "not JSON", f"the body cannot be read: {error}") from None
+    if kind is object:
+        return decoded
     if not isinstance(decoded, dict):
         raise ValidationError("", f"the body must be an object, not {type(decoded).__name__}")
     return decoded if kind is dict else convert(decoded, kind, "")
 
 
-def _query(request: Request, kind: type[msgspec.Struct]) -> Any:
+def _media(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def _of_lines(request: Request, lines: Lines, query: Any) -> object:
+    pieces = request.stream()
+    try:
+        found = _lines(pieces, lines.item)
+        return await lines.call(Call(request.path_params, query, None), found)
+    except Exception:
+        # Most clients read no answer before they have sent the whole body.
+        async for _ in pieces:
+            pass
+        raise
+
+
+async def _lines(pieces: AsyncIterable[bytes], kind: type[msgspec.Struct]) -> AsyncIterator[Line]:
+    """The lines of a body as they arrive; blank ones are skipped. Raises LineError."""
+    number = 0
+    rest = bytearray()
+    async for piece in pieces:
+        rest += piece
+        if b"\n" in piece:
+            *lines, rest = rest.split(b"\n")
+            for line in lines:
+                number += 1
+                if line.strip():
+                    yield _line(number, line, kind)
+        if len(rest) > LINE_BYTES_MAX:
+            problem = Problem("too large", 413, f"a line has at most {LINE_BYTES_MAX} bytes")
+            raise LineError(number + 1, problem)
+    if rest.strip():
+        yield _line(number + 1, rest, kind)
+
+
+def _line(number: int, line: bytearray, kind: type[msgspec.Struct]) -> Line:
+    try:
+        return Line(number, convert(msgspec.json.decode(line), kind, ""), len(line))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        problem = Problem("not JSON", 400, f"it cannot be read: {error}")
+    except ValidationError as error:
+        problem = cast("Problem", problem_of(error))
+    raise LineError(number, problem)
+
+
+def _query(request: Request, kind: type[msgspec.Struct] | None) -> Any:
     """The query as a struct; a repeated parameter is a list."""
+    if kind is None:
+        return None
     fields = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
     data: dict[str, object] = {}
     for name in request.query_params:
@@ -103,12 +183,12 @@ def _query(request: Request, kind: type[msgspec.Struct]) -> Any:
 
 
 def _typed(text: str, kind: Any) -> object:
-    """The value of a parameter, by its field's type; the text if that does not fit."""
+    """The value of a parameter by its field's type; the text if that does not fit."""
     options = _leaves(kind)
     if bool in options and text in ("true", "false"):
         return text == "true"
-    if int in options and (digits := text.removeprefix("-")).isascii() and digits.isdigit():
-        return int(text)
+    if int in options and (number := parse_integer(text, INT_MIN, INT_MAX)) is not None:
+        return number
     if float in options:
         try:
             return float(text)

@@ -33,10 +33,10 @@ EXPORT_MEDIA: Mapping[Format, str] = {"yaml": "application/yaml", "python": "tex
 
 
 class RuleView(msgspec.Struct, frozen=True):
-    """A rule in force. `left` is None where its hits are not limited; `why` is one sentence.
+    """A rule in force. `left` is None without a limit of its hits; `why` is one sentence.
 
-    `asked` and `matched` count requests. `failed` counts them by the first condition that did not
-    hold, `stopped` those that matched by the part of `when` that stopped the rule.
+    `evaluated` and `matched` count requests. `failed` counts them by the first condition that
+    failed, `stopped` those that matched by the part of `when` that stopped the rule.
     """
 
     name: str
@@ -55,7 +55,7 @@ class RuleView(msgspec.Struct, frozen=True):
 
 
 class PlanView(msgspec.Struct, frozen=True):
-    """A plan as it was added, and its rules as they are now."""
+    """A plan as it was added, and the present state of its rules."""
 
     name: str
     plan: dict[str, Any]
@@ -72,7 +72,7 @@ class HitsWait(msgspec.Struct, frozen=True):
 
 
 class HeldView(msgspec.Struct, frozen=True):
-    """An exchange that a rule holds: before it is applied, or (`after`) with its answer made."""
+    """An exchange that a rule holds: before it is applied, or (`after`) with its answer."""
 
     id: int
     rule: str
@@ -85,13 +85,13 @@ class HeldView(msgspec.Struct, frozen=True):
 
 
 class HeldWait(msgspec.Struct, frozen=True):
-    """How long to wait, in real time."""
+    """The limit of the wait, in real time."""
 
     timeout_ms: Ms = 10_000
 
 
 class ActionView(msgspec.Struct, frozen=True):
-    """An action that was carried out, its arguments, and what it returned, if anything."""
+    """An action that was carried out, its arguments, and its result, if any."""
 
     action: str
     arguments: dict[str, Any]
@@ -99,8 +99,8 @@ class ActionView(msgspec.Struct, frozen=True):
 
 
 class Release(msgspec.Struct, frozen=True):
-    """`edit` changes fields by path; then `verdict` decides about the held exchange; "hold"
-    keeps it held.
+    """`edit` changes fields by path; then `verdict` decides about the held exchange; "hold" keeps
+    it held.
 
     `error` is the code's name or number, for the verdict "answer".
     """
@@ -285,7 +285,7 @@ def endpoints(api: Api) -> list[Endpoint]:
         ),
         Endpoint(
             "POST",
-            "/v1/held/{id:int}",
+            "/v1/held/{id:number}",
             "Release a held request",
             do.decide,
             None,

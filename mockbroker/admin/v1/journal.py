@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 import trio
 
-from mockbroker.admin.bridge import ClusterUnavailableError
+from mockbroker.admin.bridge import ClusterBusyError, ClusterUnavailableError
 from mockbroker.admin.v1.api import Api, Signal
 from mockbroker.admin.v1.endpoint import Call, Endpoint, Stream
 from mockbroker.admin.v1.problems import ProblemError
@@ -181,7 +181,7 @@ async def _found(
     reader = JournalReader(journal_of(api), api.server.cluster.topic_name)
     found: list[JournalEvent] = []
     after = max(query.after, matcher.after_seq)
-    # Messages are decoded only to be shown or matched.
+    # Messages are decoded only if they are shown or matched.
     messages = query.messages or matcher.needs_message
     while len(found) < query.limit:
         events, last = await _page(api, reader, after, messages=messages)
@@ -246,7 +246,10 @@ async def _matching(
     position = await api.cluster(begin)
     try:
         while True:
-            events, last = await _page(api, reader, after, messages=True, position=position)
+            try:
+                events, last = await _page(api, reader, after, messages=True, position=position)
+            except ClusterBusyError:
+                continue  # the head of the answer is sent: there is nothing to say but later
             for event in events:
                 after = event.seq
                 if event.kind == "gap" or matcher(event):
@@ -262,14 +265,23 @@ async def _matching(
 async def _follow(
     api: Api, matcher: EventMatcher, after: int, streams: trio.CapacityLimiter
 ) -> AsyncIterator[bytes]:
-    """The lines of a stream of server-sent events."""
+    """The lines of a stream of server-sent events.
+
+    Of streams that begin together, those above the limit end at once: their status has been sent.
+    """
     holder = object()
-    await streams.acquire_on_behalf_of(holder)
+    try:
+        streams.acquire_on_behalf_of_nowait(holder)
+    except trio.WouldBlock:
+        yield b": at most %d streams can be open\n\n" % STREAMS_MAX
+        return
     try:
         yield b": mockbroker journal\n\n"
         async with aclosing(_matching(api, matcher, after)) as events:
             async for event in events:
                 yield from_event(event)
+    except ClusterUnavailableError:
+        pass  # the cluster has stopped, and the stream ends
     finally:
         streams.release_on_behalf_of(holder)
 

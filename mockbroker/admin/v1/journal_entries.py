@@ -1,4 +1,4 @@
-"""The journal's entries as a spool has them, for the pipeline elsewhere."""
+"""The journal's entries in the format of a spool, for a pipeline elsewhere."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from mockbroker.admin.v1.endpoint import JSON, Endpoint
+from mockbroker.admin.v1.endpoint import JSON, NDJSON, OPEN_PATHS, TAGS, Endpoint, Nothing
 from mockbroker.admin.v1.problems import MEDIA_TYPE, Problem
 from mockbroker.core.faults.schemas import InputSchemas
 from mockbroker.core.validation import struct_fields
@@ -28,7 +28,9 @@ PROBLEMS = {
     429: "Too many streams",
     503: "The cluster does not answer",
 }
-EXAMPLES = {"topic": "orders", "partition": 0, "name": "fault-1", "id": 1}
+EXAMPLES = {"topic": "orders", "partition": 0, "group": "billing", "name": "fault-1", "id": 1}
+# Answers of these types have the schema of the struct; others are texts or bytes.
+STRUCTURED = (JSON, "text/event-stream")
 _PARAMETER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 
 
@@ -37,7 +39,9 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
 
     msgspec gives the schemas of outputs, which it encodes; `InputSchemas` those of inputs.
     """
-    kinds = [Problem, *(each.answer for each in endpoints if each.answer is not None)]
+    lines = [each.lines.answer for each in endpoints if each.lines is not None]
+    answers = [each.answer for each in endpoints if each.answer is not None]
+    kinds = [Problem, *answers, *lines]
     schemas, components = msgspec.json.schema_components(
         kinds, schema_hook=_anything, ref_template=REFS
     )
@@ -53,6 +57,7 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "mockbroker", "version": version("mockbroker")},
+        "tags": [{"name": tag, "description": about} for tag, (about, _) in TAGS.items()],
         "paths": paths,
         "components": {
             "schemas": components,
@@ -72,6 +77,7 @@ def _operation(endpoint: Endpoint, given: dict[str, Any], taken: InputSchemas) -
     operation: dict[str, Any] = {
         "operationId": _operation_id(endpoint),
         "summary": endpoint.summary,
+        "tags": [endpoint.tag],
         "parameters": [*_path_parameters(endpoint), *_query_parameters(endpoint, taken)],
         "responses": {
             str(endpoint.status): _answer(endpoint, given),
@@ -81,12 +87,15 @@ def _operation(endpoint: Endpoint, given: dict[str, Any], taken: InputSchemas) -
             },
         },
     }
+    if endpoint.path in OPEN_PATHS:
+        operation["security"] = [{}]
     if endpoint.body is not None:
         schema_of = endpoint.body_schema or (lambda inputs: inputs.struct(endpoint.body))
-        operation["requestBody"] = {
-            "required": True,
-            "content": {JSON: {"schema": schema_of(taken)}},
-        }
+        content = {JSON: {"schema": schema_of(taken)}}
+        if endpoint.lines is not None:
+            # The schema is that of a line.
+            content[NDJSON] = {"schema": taken.struct(endpoint.lines.item)}
+        operation["requestBody"] = {"required": True, "content": content}
     return operation
 
 
@@ -100,14 +109,28 @@ def _problems(endpoint: Endpoint) -> list[int]:
 
 def _operation_id(endpoint: Endpoint) -> str:
     words = re.findall(r"\w+", _PARAMETER.sub(r"\1", endpoint.path.removeprefix("/v1")))
-    return "_".join([endpoint.method.lower(), *words])
+    return "_".join([endpoint.method.lower(), *(words or ["index"])])
 
 
 def _answer(endpoint: Endpoint, schema_of: dict[str, Any]) -> dict[str, Any]:
     if endpoint.status == 204:
         return {"description": "Done"}
-    content = {} if endpoint.answer is None else {"schema": schema_of[repr(endpoint.answer)]}
-    return {"description": "The answer", "content": dict.fromkeys(endpoint.media, content)}
+    schema = schema_of.get(repr(endpoint.answer))
+    if endpoint.lines is not None:
+        schema = {"anyOf": [schema, schema_of[repr(endpoint.lines.answer)]]}
+    content = {
+        media: {"schema": schema if media in STRUCTURED else _unstructured(media)}
+        for media in endpoint.media
+    }
+    return {"description": "The answer", "content": content}
+
+
+def _unstructured(media: str) -> dict[str, Any]:
+    if media.startswith("text/"):
+        return {"type": "string"}
+    if media.endswith("yaml"):
+        return {"type": ["object", "null"]}
+    return {"type": "string", "contentMediaType": media}
 
 
 def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
@@ -126,5 +149,5 @@ def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
 def _query_parameters(endpoint: Endpoint, taken: InputSchemas) -> list[dict[str, Any]]:
     return [
         {"name": name, "in": "query", "required": required, "schema": taken.of(kind)}
-        for name, (_, kind, required) in struct_fields(endpoint.query).items()
+        for name, (_, kind, required) in struct_fields(endpoint.query or Nothing).items()
     ]

@@ -12,13 +12,18 @@ from mockbroker.core.validation import ValidationError
 from mockbroker_protocol import ErrorCode
 
 MEDIA_TYPE = "application/problem+json"
-_NOT_FOUND = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.REPLICA_NOT_AVAILABLE)
+_NOT_FOUND = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.REPLICA_NOT_AVAILABLE,
+    ErrorCode.GROUP_ID_NOT_FOUND,
+)
 
 
 class Problem(msgspec.Struct, omit_defaults=True):
     """The error of a request. `field` is the path of the wrong field in the body or query.
 
-    After a problem, nothing has changed.
+    After a problem nothing has changed, except that `appended` records are stored. `line` is the
+    line of an NDJSON body, from 1.
     """
 
     title: str
@@ -26,14 +31,23 @@ class Problem(msgspec.Struct, omit_defaults=True):
     detail: str
     field: str = ""
     error: str = ""
+    line: int = 0
+    appended: int = 0
 
 
 class ProblemError(Exception):
-    """An answer that is a problem."""
+    """A problem as an exception."""
 
     def __init__(self, status: int, title: str, detail: str) -> None:
         super().__init__(detail)
         self.problem = Problem(title, status, detail)
+
+    @classmethod
+    def of(cls, problem: Problem) -> ProblemError:
+        """The error with this problem."""
+        made = cls(problem.status, problem.title, problem.detail)
+        made.problem = problem
+        return made
 
 
 def problem_of(error: Exception) -> Problem | None:

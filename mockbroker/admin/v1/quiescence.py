@@ -18,7 +18,7 @@ REASONS_MAX = 10
 
 
 class SettleWait(msgspec.Struct, frozen=True):
-    """How long to wait, in real time."""
+    """The limit of the wait, in real time."""
 
     timeout_ms: Ms = 30_000
 

@@ -1,26 +1,29 @@
-"""The routes of `/v1`, and their OpenAPI document."""
+"""The routes of the admin server, all of which the OpenAPI document has."""
 
 from __future__ import annotations
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
+from mockbroker.admin.bridge import Bridge
+from mockbroker.admin.target import AdminTarget
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.dispatch import json_response
 from mockbroker.admin.v1.dispatch import routes as routes_of
+from mockbroker.admin.v1.endpoint import Endpoint
 from mockbroker.admin.v1.endpoints import endpoints
-from mockbroker.admin.v1.openapi import document
+from mockbroker.admin.v1.service import descriptions, probes
 
 
-def v1_routes(api: Api) -> list[BaseRoute]:
-    """The routes of the admin API."""
-    declared = endpoints(api)
-    described: list[Response] = []
+def all_endpoints(target: AdminTarget, bridge: Bridge, api: Api) -> list[Endpoint]:
+    """Every endpoint, in the order of the document."""
+    found = [*endpoints(api), *probes(target, bridge)]
+    return [*found, *descriptions(found)]
 
-    async def openapi(request: Request) -> Response:  # noqa: ARG001
-        if not described:
-            described.append(json_response(document(declared)))
-        return described[0]
 
-    return [Route("/openapi.json", openapi), *routes_of(declared)]
+def probe_routes(target: AdminTarget, bridge: Bridge) -> list[Route]:
+    """The routes without a server behind the target."""
+    return routes_of(probes(target, bridge))
+
+
+def all_routes(target: AdminTarget, bridge: Bridge, api: Api) -> list[Route]:
+    """The routes of the admin server."""
+    return routes_of(all_endpoints(target, bridge, api))

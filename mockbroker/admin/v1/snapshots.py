@@ -43,7 +43,7 @@ class SnapshotView(msgspec.Struct, frozen=True):
 
 
 class SnapshotEndpoints:
-    """The endpoints of one cluster; the snapshots live as long as it does."""
+    """The endpoints of one cluster; the snapshots last as long as the cluster."""
 
     def __init__(self, api: Api) -> None:
         self._api = api

@@ -33,46 +33,46 @@ class AsyncBrokerActions(AsyncHandle):
         )
 
     async def start(self, *, new_port: bool = False) -> None:
-        """Start a stopped broker, with its logs as they were, on the ports it had or on new ones.
+        """Start a stopped broker with its logs, on its former ports or on new ones.
 
-        It registers with the controller, also where its registration was removed.
+        It registers with the controller, also if its registration was removed.
         """
         await self._act("start_broker", {"node": self.node_id, "new_port": new_port})
 
     async def pause(self, fence_after: int | str | None = None) -> None:
-        """Suspend a broker's process: it accepts connections and never answers, as after SIGSTOP.
+        """Suspend a broker's process as SIGSTOP does: it accepts connections and does not answer.
 
-        The controller fences it when its session has expired.
+        The controller fences it when its session expires.
         """
         await self._act("pause_broker", {"node": self.node_id, "fence_after": fence_after})
 
     async def resume(self) -> None:
-        """Let a paused broker go on; it serves what clients sent meanwhile."""
+        """Resume a paused broker. It handles the requests that arrived meanwhile."""
         await self._act("resume_broker", {"node": self.node_id})
 
     async def add(self, rack: str | None = None) -> None:
-        """Let a new broker join, on free ports or on the next ones after the last broker's.
+        """Add a broker, on free ports or on the next ports after the last broker's.
 
-        It holds nothing until partitions are created on it or moved to it.
+        It has no replica until partitions are created on it or reassigned to it.
         """
         await self._act("add_broker", {"node": self.node_id, "rack": rack})
 
     async def remove(self) -> None:
-        """Stop a broker, if it is not stopped, and remove its registration.
+        """Stop a broker, unless it is stopped, and remove its registration.
 
-        Partitions keep it among their replicas, offline, until they are reassigned.
+        Its replicas are offline until their partitions are reassigned.
         """
         await self._act("remove_broker", {"node": self.node_id})
 
     async def set_rack(self, rack: str | None = None) -> None:
-        """Put a broker into another rack; Kafka needs a restart for it."""
+        """Set the rack of a broker. In Kafka this requires a restart."""
         await self._act("set_rack", {"node": self.node_id, "rack": rack})
 
     async def fail_log_dir(self, path: str | None = None) -> None:
-        """Let a broker lose one of its log directories.
+        """Fail one of a broker's log directories.
 
-        The replicas there answer KAFKA_STORAGE_ERROR until the broker is stopped and started. A
-        broker that loses its last directory dies.
+        Requests for its replicas get KAFKA_STORAGE_ERROR until the broker is restarted. A broker
+        stops when its last log directory fails.
         """
         await self._act("fail_log_dir", {"node": self.node_id, "path": path})
 
@@ -85,15 +85,15 @@ class AsyncTopicActions(AsyncHandle):
     async def track(
         self, *, key: str | None = None, header: str | None = None, unique_values: bool = False
     ) -> None:
-        """Tell the audit what identifies the records of a topic, so that it finds duplicates."""
+        """Set the fields by which the audit identifies records of a topic and finds duplicates."""
         await self._act(
             "track",
             {"topic": self.name, "key": key, "header": header, "unique_values": unique_values},
         )
 
     async def shuffle_leaders(self) -> int:
-        """Let a random member of the ISR lead each partition, of one topic or of all; how many
-        moved. The cluster's seed decides.
+        """Make a random member of the ISR the leader of each partition, of one topic or of all;
+        returns the number of moves. The cluster's seed decides.
         """
         done: int = await self._act("shuffle_leaders", {"topic": self.name}, int)
         return done
@@ -101,40 +101,38 @@ class AsyncTopicActions(AsyncHandle):
     async def lag_follower(
         self, node: int, *, by: int | str | None = None, release: bool = False
     ) -> None:
-        """Let a follower get records late, or nothing at all, until it is released.
+        """Delay a follower's records, or stop its fetches, until it is released.
 
-        It stays so whoever leads meanwhile. Released it catches up and comes back into the ISR.
+        A new leader does not end the lag. A released follower catches up and returns to the ISR.
         """
         await self._act(
             "lag_follower", {"topic": self.name, "node": node, "by": by, "release": release}
         )
 
     async def shrink_isr(self, nodes: Sequence[int]) -> None:
-        """Take followers out of the ISR at once, and let them fetch nothing, until `lag_follower`
-        releases them.
+        """Remove followers from the ISR now, and stop their fetches until `lag_follower` releases
+        them.
         """
         await self._act("shrink_isr", {"topic": self.name, "nodes": nodes})
 
     async def hold_high_watermark(self, *, release: bool = False) -> None:
-        """Keep the high watermark where it is, whatever is replicated, until it is released.
+        """Hold the high watermark until it is released, although records are replicated.
 
-        A Produce with acks=all waits for it, and gets REQUEST_TIMED_OUT (7) after its timeout, as
-        in Kafka when followers lag. Its records stay in the log.
+        A Produce with acks=all gets REQUEST_TIMED_OUT (7) after its timeout, as in Kafka when
+        followers lag. Its records stay in the log.
         """
         await self._act("hold_high_watermark", {"topic": self.name, "release": release})
 
     async def hold_last_stable_offset(self, *, release: bool = False) -> None:
-        """Keep the last stable offset where it is, until it is released: read_committed consumers
-        see nothing beyond.
-        """
+        """Hold the last stable offset until `release`; read_committed consumers read up to it."""
         await self._act("hold_last_stable_offset", {"topic": self.name, "release": release})
 
     async def delete_records(self, before_offset: int | None = None) -> None:
-        """Move the log start to an offset, or to the high watermark."""
+        """Raise the log start offset to an offset, or to the high watermark."""
         await self._act("delete_records", {"topic": self.name, "before_offset": before_offset})
 
     async def run_retention(self) -> list[RetentionResult]:
-        """Remove now what retention no longer keeps; what was removed.
+        """Apply retention now; returns the deletions.
 
         Raises ApiError for an unknown topic or partition.
         """
@@ -144,11 +142,11 @@ class AsyncTopicActions(AsyncHandle):
         return done
 
     async def run_compaction(self, *, roll: bool = True) -> list[CompactionResult]:
-        """Start to compact all compacted topics, or those named; clients are served meanwhile.
+        """Start a compaction of all compacted topics, or of one. Clients are served meanwhile.
 
-        With `roll` all that is stable is compacted; without it active segments are left alone, as
-        Kafka's cleaner does. Raises ApiError for an unknown topic or partition, and for a topic
-        without cleanup.policy=compact.
+        With `roll` all stable records are compacted; without it active segments are not, as in
+        Kafka. Raises ApiError for an unknown topic or partition, and for a topic without
+        cleanup.policy=compact.
         """
         done: list[CompactionResult] = await self._act(
             "run_compaction", {"topic": self.name, "roll": roll}, list[CompactionResult]
@@ -156,7 +154,7 @@ class AsyncTopicActions(AsyncHandle):
         return done
 
     async def recreate(self) -> None:
-        """Delete a topic and create it again, with its placement and configs, under another id."""
+        """Delete a topic and create it again with the same replicas and configs. Its id changes."""
         await self._act("recreate_topic", {"topic": self.name})
 
 
@@ -167,11 +165,11 @@ class AsyncPartitionActions(AsyncHandle):
     index: int
 
     async def move_leader(self, node: int) -> None:
-        """Let another replica lead that is alive and in sync; nothing is lost by that."""
+        """Make another live in-sync replica the leader. No record is lost."""
         await self._act("move_leader", {"topic": self.topic, "partition": self.index, "node": node})
 
     async def elect_unclean(self, node: int) -> None:
-        """Let any live replica lead, in sync or not: what only others have is lost."""
+        """Make any live replica the leader, in sync or not. Records that it lacks are lost."""
         await self._act(
             "elect_unclean", {"topic": self.topic, "partition": self.index, "node": node}
         )
@@ -183,9 +181,9 @@ class AsyncPartitionActions(AsyncHandle):
     async def lag_follower(
         self, node: int, *, by: int | str | None = None, release: bool = False
     ) -> None:
-        """Let a follower get records late, or nothing at all, until it is released.
+        """Delay a follower's records, or stop its fetches, until it is released.
 
-        It stays so whoever leads meanwhile. Released it catches up and comes back into the ISR.
+        A new leader does not end the lag. A released follower catches up and returns to the ISR.
         """
         await self._act(
             "lag_follower",
@@ -199,18 +197,18 @@ class AsyncPartitionActions(AsyncHandle):
         )
 
     async def shrink_isr(self, nodes: Sequence[int]) -> None:
-        """Take followers out of the ISR at once, and let them fetch nothing, until `lag_follower`
-        releases them.
+        """Remove followers from the ISR now, and stop their fetches until `lag_follower` releases
+        them.
         """
         await self._act(
             "shrink_isr", {"topic": self.topic, "partition": self.index, "nodes": nodes}
         )
 
     async def hold_high_watermark(self, *, release: bool = False) -> None:
-        """Keep the high watermark where it is, whatever is replicated, until it is released.
+        """Hold the high watermark until it is released, although records are replicated.
 
-        A Produce with acks=all waits for it, and gets REQUEST_TIMED_OUT (7) after its timeout, as
-        in Kafka when followers lag. Its records stay in the log.
+        A Produce with acks=all gets REQUEST_TIMED_OUT (7) after its timeout, as in Kafka when
+        followers lag. Its records stay in the log.
         """
         await self._act(
             "hold_high_watermark",
@@ -218,35 +216,32 @@ class AsyncPartitionActions(AsyncHandle):
         )
 
     async def set_high_watermark(self, offset: int) -> None:
-        """Put the high watermark anywhere in the log, back as well, and hold it there.
+        """Set the high watermark to any offset of the log, also backwards, and hold it there.
 
-        In Kafka it never goes back under one leader; clients that saw it higher are in for a
-        surprise. Until `hold_high_watermark` releases it, a Produce with acks=all gets
-        REQUEST_TIMED_OUT (7) after its timeout, one that waits already as well, unless all its
-        records lie below `offset`. They stay in the log.
+        In Kafka it never decreases while the leader stays the same. Until `hold_high_watermark`
+        releases it, a Produce with acks=all gets REQUEST_TIMED_OUT (7) after its timeout, also one
+        that waits already, unless all its records are below `offset`. They stay in the log.
         """
         await self._act(
             "set_high_watermark", {"topic": self.topic, "partition": self.index, "offset": offset}
         )
 
     async def hold_last_stable_offset(self, *, release: bool = False) -> None:
-        """Keep the last stable offset where it is, until it is released: read_committed consumers
-        see nothing beyond.
-        """
+        """Hold the last stable offset until `release`; read_committed consumers read up to it."""
         await self._act(
             "hold_last_stable_offset",
             {"topic": self.topic, "partition": self.index, "release": release},
         )
 
     async def delete_records(self, before_offset: int | None = None) -> None:
-        """Move the log start to an offset, or to the high watermark."""
+        """Raise the log start offset to an offset, or to the high watermark."""
         await self._act(
             "delete_records",
             {"topic": self.topic, "partition": self.index, "before_offset": before_offset},
         )
 
     async def run_retention(self) -> list[RetentionResult]:
-        """Remove now what retention no longer keeps; what was removed.
+        """Apply retention now; returns the deletions.
 
         Raises ApiError for an unknown topic or partition.
         """
@@ -256,11 +251,11 @@ class AsyncPartitionActions(AsyncHandle):
         return done
 
     async def run_compaction(self, *, roll: bool = True) -> list[CompactionResult]:
-        """Start to compact all compacted topics, or those named; clients are served meanwhile.
+        """Start a compaction of all compacted topics, or of one. Clients are served meanwhile.
 
-        With `roll` all that is stable is compacted; without it active segments are left alone, as
-        Kafka's cleaner does. Raises ApiError for an unknown topic or partition, and for a topic
-        without cleanup.policy=compact.
+        With `roll` all stable records are compacted; without it active segments are not, as in
+        Kafka. Raises ApiError for an unknown topic or partition, and for a topic without
+        cleanup.policy=compact.
         """
         done: list[CompactionResult] = await self._act(
             "run_compaction",
@@ -270,10 +265,10 @@ class AsyncPartitionActions(AsyncHandle):
         return done
 
     async def abort_transaction(self, producer_id: int) -> None:
-        """Abort an open transaction, as its producer would; the producer gets no response.
+        """Abort an open transaction as EndTxn does; the producer gets no response.
 
-        A transaction that hangs in one partition is ended there by a marker alone, as
-        `kafka-transactions.sh abort` does (KIP-664).
+        A hanging transaction in one partition is ended there by a marker, as with
+        `kafka-transactions.sh abort` (KIP-664).
         """
         await self._act(
             "abort_transaction",
@@ -287,26 +282,28 @@ class AsyncGroupActions(AsyncHandle):
     group_id: str
 
     async def move_coordinator(self, node: int) -> None:
-        """Let another broker coordinate a group or transactional id.
+        """Move the coordinator of a group or transactional id to another broker.
 
-        It has to be in sync on the partition of the internal topic that the key belongs to; all
-        keys of that partition move.
+        The broker becomes the leader of the key's partition of the internal topic, so it must be
+        in the ISR. All keys of the partition move.
         """
         await self._act("move_coordinator", {"key": self.group_id, "node": node, "kind": "group"})
 
     async def unload_coordinator(self, *, load: int | str = 0) -> None:
-        """Let the coordinator of a group or transactional id unload its shard and load it again.
+        """Unload the coordinator's partition of a group or transactional id and load it again.
 
-        Until that is done clients get COORDINATOR_LOAD_IN_PROGRESS.
+        Meanwhile clients get COORDINATOR_LOAD_IN_PROGRESS.
         """
         await self._act("unload_coordinator", {"key": self.group_id, "load": load, "kind": "group"})
 
     async def rebalance(self) -> None:
-        """Begin a round: classic members have to join again; the new protocol's get a new epoch."""
+        """Start a rebalance: members of a classic group must join again; a consumer group gets a
+        new epoch.
+        """
         await self._act("rebalance_group", {"group": self.group_id})
 
     async def expire_member(self, member: str = "*") -> list[str]:
-        """Let the sessions of members expire now, and return the members' ids.
+        """Expire the sessions of members now; returns the members' ids.
 
         Their next request is refused.
         """
@@ -316,24 +313,24 @@ class AsyncGroupActions(AsyncHandle):
         return done
 
     async def kick_member(self, member: str = "*") -> list[str]:
-        """Remove members as an administrator does (removeMembersFromConsumerGroup); their ids."""
+        """Remove members as Admin.removeMembersFromConsumerGroup does; returns their ids."""
         done: list[str] = await self._act(
             "kick_member", {"group": self.group_id, "member": member}, list[str]
         )
         return done
 
     async def fence_instance(self, instance_id: str) -> None:
-        """Let another process take a static member's place: the one that is there is fenced.
+        """Fence a static member with a new member of its instance id.
 
-        The new one is nobody: it does nothing, and its session ends after the member's timeout.
+        The new member sends no requests. Its session expires after the member's session timeout.
         """
         await self._act("fence_instance", {"group": self.group_id, "instance_id": instance_id})
 
     async def assign(self, assignments: Mapping[str, Mapping[str, Sequence[int]]]) -> None:
-        """Set who reads what, whatever the assignor says; no assignments: the assignor's again.
+        """Override the assignor's assignments; empty assignments remove the override.
 
-        Members of a classic group get it with the round that begins now and those to come; members
-        of the new protocol with their next heartbeats, until the group changes.
+        Members of a classic group get them in a rebalance that starts now and in all later ones.
+        Members of a consumer group get them with their next heartbeats, until the group changes.
         """
         await self._act("assign_group", {"group": self.group_id, "assignments": assignments})
 
@@ -344,19 +341,19 @@ class AsyncTransactionActions(AsyncHandle):
     transactional_id: str
 
     async def move_coordinator(self, node: int) -> None:
-        """Let another broker coordinate a group or transactional id.
+        """Move the coordinator of a group or transactional id to another broker.
 
-        It has to be in sync on the partition of the internal topic that the key belongs to; all
-        keys of that partition move.
+        The broker becomes the leader of the key's partition of the internal topic, so it must be
+        in the ISR. All keys of the partition move.
         """
         await self._act(
             "move_coordinator", {"key": self.transactional_id, "node": node, "kind": "transaction"}
         )
 
     async def unload_coordinator(self, *, load: int | str = 0) -> None:
-        """Let the coordinator of a group or transactional id unload its shard and load it again.
+        """Unload the coordinator's partition of a group or transactional id and load it again.
 
-        Until that is done clients get COORDINATOR_LOAD_IN_PROGRESS.
+        Meanwhile clients get COORDINATOR_LOAD_IN_PROGRESS.
         """
         await self._act(
             "unload_coordinator",
@@ -366,26 +363,26 @@ class AsyncTransactionActions(AsyncHandle):
     async def fence_producer(self) -> None:
         """Raise the epoch of a transactional id, as Admin.fenceProducers does.
 
-        What is open is aborted; the next request of the former producer is refused.
+        An open transaction is aborted. The next request of the former producer is refused.
         """
         await self._act("fence_producer", {"transactional_id": self.transactional_id})
 
     async def expire(self) -> None:
-        """Let an open transaction time out now."""
+        """Time out an open transaction now."""
         await self._act("expire_transaction", {"transactional_id": self.transactional_id})
 
     async def abort(self) -> None:
-        """Abort an open transaction, as its producer would; the producer gets no response.
+        """Abort an open transaction as EndTxn does; the producer gets no response.
 
-        A transaction that hangs in one partition is ended there by a marker alone, as
-        `kafka-transactions.sh abort` does (KIP-664).
+        A hanging transaction in one partition is ended there by a marker, as with
+        `kafka-transactions.sh abort` (KIP-664).
         """
         await self._act("abort_transaction", {"transactional_id": self.transactional_id})
 
     async def hang(self, *, release: bool = False) -> None:
-        """Withhold the markers of a transactional id's ends, or send those withheld.
+        """Withhold the markers of a transactional id, or send the withheld ones.
 
-        An end is decided and answered, and its records stay beyond the last stable offset.
+        EndTxn is answered, but the last stable offset does not pass the transaction's records.
         """
         await self._act(
             "hang_transaction", {"transactional_id": self.transactional_id, "release": release}
@@ -395,17 +392,33 @@ class AsyncTransactionActions(AsyncHandle):
 class AsyncClusterActions(AsyncHandle):
     """Actions on a cluster."""
 
+    async def alter_configs(
+        self,
+        kind: Literal["topic", "broker", "group", "client_metrics"],
+        name: str,
+        configs: Mapping[str, str | None],
+    ) -> None:
+        """Set and delete configs, as IncrementalAlterConfigs."""
+        await self._act("alter_configs", {"kind": kind, "name": name, "configs": configs})
+
     async def shuffle_leaders(self, topic: str | None = None) -> int:
-        """Let a random member of the ISR lead each partition, of one topic or of all; how many
-        moved. The cluster's seed decides.
+        """Make a random member of the ISR the leader of each partition, of one topic or of all;
+        returns the number of moves. The cluster's seed decides.
         """
         done: int = await self._act("shuffle_leaders", {"topic": topic}, int)
         return done
 
+    async def create_internal_topics(self) -> None:
+        """Create the internal topics of the coordinators that do not exist yet.
+
+        Otherwise the first FindCoordinator creates one, and its client retries.
+        """
+        await self._act("create_internal_topics", {})
+
     async def run_retention(
         self, topic: str | None = None, *, partition: int | None = None
     ) -> list[RetentionResult]:
-        """Remove now what retention no longer keeps; what was removed.
+        """Apply retention now; returns the deletions.
 
         Raises ApiError for an unknown topic or partition.
         """
@@ -417,11 +430,11 @@ class AsyncClusterActions(AsyncHandle):
     async def run_compaction(
         self, topic: str | None = None, *, partition: int | None = None, roll: bool = True
     ) -> list[CompactionResult]:
-        """Start to compact all compacted topics, or those named; clients are served meanwhile.
+        """Start a compaction of all compacted topics, or of one. Clients are served meanwhile.
 
-        With `roll` all that is stable is compacted; without it active segments are left alone, as
-        Kafka's cleaner does. Raises ApiError for an unknown topic or partition, and for a topic
-        without cleanup.policy=compact.
+        With `roll` all stable records are compacted; without it active segments are not, as in
+        Kafka. Raises ApiError for an unknown topic or partition, and for a topic without
+        cleanup.policy=compact.
         """
         done: list[CompactionResult] = await self._act(
             "run_compaction",
@@ -439,11 +452,10 @@ class AsyncClusterActions(AsyncHandle):
         both_ways: bool = True,
         fence_after: int | str | None = None,
     ) -> None:
-        """Cut links between brokers, or the way from clients to brokers.
+        """Cut links between brokers, or between clients and brokers.
 
         Followers on the other side lag and leave the ISR. A broker that does not reach the
-        controller goes on with the metadata that it has. Clients reach every broker as before,
-        unless `clients` are given.
+        controller keeps its metadata image. Clients reach all brokers, unless `clients` are given.
         """
         await self._act(
             "cut_network",
@@ -464,7 +476,7 @@ class AsyncClusterActions(AsyncHandle):
         by: int | str = 0,
         both_ways: bool = True,
     ) -> None:
-        """Slow down the links between some brokers and others, or all others."""
+        """Delay the messages on the links between some brokers and others."""
         await self._act(
             "delay_network", {"nodes": nodes, "to": to, "by": by, "both_ways": both_ways}
         )
@@ -472,7 +484,7 @@ class AsyncClusterActions(AsyncHandle):
     async def heal_network(
         self, nodes: int | Sequence[int] | None = None, *, to: int | Sequence[int] | None = None
     ) -> None:
-        """Bring links up again, without their delay; without `nodes` also those of clients."""
+        """Restore links and remove their delays; without `nodes` also those of clients."""
         await self._act("heal_network", {"nodes": nodes, "to": to})
 
     async def revoke_acl(
@@ -486,7 +498,7 @@ class AsyncClusterActions(AsyncHandle):
         operation: str | None = None,
         permission: str | None = None,
     ) -> int:
-        """Take back ACL bindings; how many."""
+        """Remove ACL bindings; returns their number."""
         done: int = await self._act(
             "revoke_acl",
             {
@@ -511,7 +523,7 @@ class AsyncClusterActions(AsyncHandle):
         ip: str | None = None,
         value: float | None = None,
     ) -> None:
-        """Set or remove one quota of one entity. Raises ApiError as AlterClientQuotas would."""
+        """Set or remove one quota of one entity. Raises ApiError with AlterClientQuotas' error."""
         await self._act(
             "set_quota",
             {"user": user, "client_id": client_id, "ip": ip, "key": key, "value": value},

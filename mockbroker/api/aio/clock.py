@@ -18,14 +18,14 @@ class AsyncClock(AsyncHandle):
 
     @property
     async def rate(self) -> float | None:
-        """Seconds of the cluster for each second of real time; 0 when frozen, None where the clock
-        of the trio run cannot be adjusted.
+        """Seconds of the cluster for each second of real time; 0 when frozen, None if the clock of
+        the trio run cannot be adjusted.
         """
         found: ClockView = await self._ask("GET", CLOCK)
         return found.rate
 
     async def advance(
-        self, duration: int | str, *, only: str | None = None, spare_connected: bool = True
+        self, duration: int | str, *, only: str | None = None, extend_sessions: bool = True
     ) -> None:
         """Advance by `duration` (ms, or text such as `45s`) and run all due timers, in order.
 
@@ -33,11 +33,11 @@ class AsyncClock(AsyncHandle):
         older), `"compaction"` (the same for the cleaner), `"groups"` or `"group:ID"` (sessions,
         rebalances, the retention of offsets), or `"transactions"` (timeouts, expiry of ids).
 
-        Connected group members count as if they had sent their heartbeats; with
-        `spare_connected=False` their sessions expire too. Returns once the cluster is at rest.
+        The sessions of connected group members are extended, as if the members had sent their
+        heartbeats; with `extend_sessions=False` they expire. Returns once the cluster is at rest.
         Raises ValidationError for a negative duration, an unknown part or group.
         """
-        body: dict[str, object] = {"advance_ms": duration, "spare_connected": spare_connected}
+        body: dict[str, object] = {"advance_ms": duration, "extend_sessions": extend_sessions}
         if only is not None:
             body["only"] = only
         await self._ask("POST", CLOCK, body=body, wait_s=ADVANCE_TIMEOUT_S)

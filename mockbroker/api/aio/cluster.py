@@ -19,16 +19,18 @@ if TYPE_CHECKING:
     from mockbroker.api.aio.members import AsyncBroker, AsyncGroup, AsyncTransaction
     from mockbroker.api.aio.topics import AsyncPartition, AsyncTopic
     from mockbroker.api.audit import Audit
+    from mockbroker.api.expected import Expected
     from mockbroker.core.snapshot.restore import Producers
     from mockbroker.core.views.brokers import BrokerView
     from mockbroker.core.views.groups import GroupView, LagView
     from mockbroker.core.views.stored import StoredRecord
+    from mockbroker.core.views.telemetry import TelemetryView
     from mockbroker.core.views.topics import PartitionView, StoredProducerView, TopicView
     from mockbroker.core.views.transactions import OpenTransactionView, TransactionView
 
-# How long `expect_records` waits, in real time, before it fails.
+# The limit of `expect_records`, in real time.
 EXPECT_TIMEOUT_S = 30.0
-# How long `settle` waits, in real time, before it fails.
+# The limit of `settle`, in real time.
 SETTLE_TIMEOUT_S = 30.0
 
 _numbers = itertools.count(1)
@@ -41,7 +43,7 @@ class AsyncCluster(AsyncClusterActions):
 
     @property
     def bootstrap_servers(self) -> str:
-        """`HOST:PORT,…` of every broker, as clients take it."""
+        """`HOST:PORT,…` of every broker, for clients."""
         return self._transport.bootstrap(None)
 
     def bootstrap(self, listener: str) -> str:
@@ -49,7 +51,7 @@ class AsyncCluster(AsyncClusterActions):
         return self._transport.bootstrap(listener)
 
     def endpoint(self, node_id: int, listener: str | None = None) -> tuple[str, int]:
-        """(host, port) of one broker, on its first listener or the named one."""
+        """(host, port) of one broker, on its first listener or the given one."""
         return self._transport.endpoint(node_id, listener)
 
     # -- handles -----------------------------------------------------------------------------------
@@ -93,14 +95,14 @@ class AsyncCluster(AsyncClusterActions):
 
     @property
     def faults(self) -> AsyncFaults:
-        """The rules by which this cluster breaks: add, wait for, explain and clear them."""
+        """The rules of this cluster: add, wait for, explain and clear them."""
         from mockbroker.api.aio.builders import AsyncFaults
 
         return AsyncFaults(self._transport)
 
     @property
     def journal(self) -> AsyncJournal:
-        """Everything that happened: look back, wait for it, assert it."""
+        """The journal: search it, wait for events, assert events."""
         from mockbroker.api.aio.journal import AsyncJournal
 
         return AsyncJournal(self._transport)
@@ -118,13 +120,13 @@ class AsyncCluster(AsyncClusterActions):
         return found
 
     async def partitions(self, topic: str | None = None) -> list[PartitionView]:
-        """All partitions, or those of a topic. Raises ApiError when there is no such topic."""
+        """All partitions, or those of a topic. Raises ApiError if there is no such topic."""
         query = {"topic": topic}
         found: list[PartitionView] = await self._ask("GET", "/v1/partitions", query=query)
         return found
 
     async def producers(self, topic: str | None = None) -> list[StoredProducerView]:
-        """Producers with the partitions that remember them. Raises ApiError as `partitions`."""
+        """Producers with the partitions that have their state. Raises ApiError as `partitions`."""
         query = {"topic": topic}
         found: list[StoredProducerView] = await self._ask("GET", "/v1/producers", query=query)
         return found
@@ -134,22 +136,27 @@ class AsyncCluster(AsyncClusterActions):
         found: list[GroupView] = await self._ask("GET", "/v1/groups")
         return found
 
+    async def telemetry(self) -> list[TelemetryView]:
+        """Metrics that clients pushed (KIP-714), the oldest first."""
+        found: list[TelemetryView] = await self._ask("GET", "/v1/telemetry")
+        return found
+
     async def lags(self) -> list[LagView]:
-        """How far all groups are behind, by partition."""
+        """The lag of all groups, by partition."""
         found: list[LagView] = await self._ask("GET", "/v1/lag")
         return found
 
     async def lag(self, group_id: str) -> int:
-        """How many records a group is behind, as `group(ID).lag()`."""
+        """The lag of a group in records, as `group(ID).lag()`."""
         return await self.group(group_id).lag()
 
     async def transactions(self) -> list[TransactionView]:
-        """Transactional ids, as their coordinators know them."""
+        """Transactional ids, with the state of their coordinators."""
         found: list[TransactionView] = await self._ask("GET", "/v1/transactions")
         return found
 
     async def open_transactions(self) -> list[OpenTransactionView]:
-        """Transactions that have records in a partition and no marker yet."""
+        """Transactions with records but no marker yet in a partition."""
         found: list[OpenTransactionView] = await self._ask("GET", "/v1/transactions/open")
         return found
 
@@ -165,18 +172,26 @@ class AsyncCluster(AsyncClusterActions):
         return await self.topic(topic).records(partition)
 
     async def expect_records(
-        self, topic: str, n: int, *, timeout_s: float = EXPECT_TIMEOUT_S
+        self,
+        topic: str,
+        expected: Expected,
+        *,
+        in_order: bool = False,
+        allow_others: bool = False,
+        timeout_s: float = EXPECT_TIMEOUT_S,
     ) -> list[StoredRecord]:
-        """Wait for the records of a topic, as `topic(NAME).expect_records(n)`."""
+        """Wait for the records of a topic, as `topic(NAME).expect_records(…)`."""
         __tracebackhide__ = True
-        return await self.topic(topic).expect_records(n, timeout_s=timeout_s)
+        return await self.topic(topic).expect_records(
+            expected, in_order=in_order, allow_others=allow_others, timeout_s=timeout_s
+        )
 
     async def settle(self, *, timeout_s: float = SETTLE_TIMEOUT_S) -> None:
         """Wait until every replica is in sync, every preferred leader leads and groups are stable.
 
         Use it between the steps of a test instead of sleeping. Preferred leaders are elected as
-        soon as they may lead. Raises AssertionError, with what is not at rest, after `timeout_s`
-        of real time.
+        soon as they are eligible. Raises AssertionError with the obstacles after `timeout_s` of
+        real time.
         """
         __tracebackhide__ = True
         body = {"timeout_ms": round(timeout_s * 1000)}
@@ -186,20 +201,22 @@ class AsyncCluster(AsyncClusterActions):
             raise AssertionError(str(error)) from None
 
     async def act(self, action: str, arguments: object = None, **named: object) -> Any:
-        """Carry out an action by name, as rules do: `act("stop_broker", node=2)`; its result.
+        """Carry out an action by name, as rules do: `act("stop_broker", node=2)`; returns its
+        result.
 
-        `arguments` are a dict, or the value of the action's main field. Raises ValidationError
-        that names a wrong argument, and ActionError or ApiError where it cannot be done.
+        `arguments` are a dict, or the value of the action's main field. Raises ValidationError that
+        names a wrong argument, and ActionError or ApiError if the action is impossible.
         """
         given = named if arguments is None else arguments
         done = await self._ask("POST", "/v1/actions", body={action: given}, wait_s=ACTION_WAIT_S)
         return done.result
 
     async def audit(self, operations: Iterable[Mapping[str, Any]] = ()) -> Audit:
-        """What became of every record so far, judged by the rules of docs/explanation/audit.md.
+        """Audit every record so far by the rules of docs/explanation/audit.md.
 
-        `operations` is what the application says that it did, rows of the table of that name (`op`,
-        `topic`, `partition`, `offset`, …). Raises StoreError without `mockbroker[pipeline]`.
+        `operations` are the application's own records of its operations, rows of the table of that
+        name (`op`, `topic`, `partition`, `offset`, …). Raises StoreError without the extra
+        `pipeline`.
         """
         from mockbroker.api.audit import audit_of
 
@@ -212,20 +229,20 @@ class AsyncCluster(AsyncClusterActions):
         """Take a snapshot: topics, records, groups, transactions, configs, brokers.
 
         Records are not copied; it takes a millisecond or less. Effects of rules and cut links are
-        left out. The snapshot lives in the cluster until `delete_snapshot`; one of the same name is
-        replaced. Raises an error for more than 100.
+        left out. The snapshot lasts until `delete_snapshot` or the end of the cluster; it replaces
+        one of the same name. Raises an error for more than 100.
         """
         chosen = name or f"snapshot-{os.getpid()}-{next(_numbers)}"
         view = await self._ask("POST", "/v1/snapshot", body={"name": chosen})
         return Snapshot(view.name, view.taken_ms)
 
     async def restore(self, snapshot: Snapshot | str, *, producers: Producers = "keep") -> None:
-        """Let the cluster be as it was when the snapshot was taken, as often as you like.
+        """Restore a snapshot; any number of times.
 
-        Connections stay open, faults and the journal are cleared, the clock does not go back.
-        Clients notice what a change of leaders would tell them. An idempotent producer that has
-        gone on since is refused, which ends one of librdkafka; with producers "resume" it goes on
-        at its present sequence. Raises UnknownNameError or ActionError.
+        Connections stay open, faults and the journal are cleared, the clock is not set back. To
+        clients it looks like a change of leaders. An idempotent producer that has continued since
+        is refused, which is fatal for one of librdkafka; with producers "resume" it continues at
+        its present sequence. Raises UnknownNameError or ActionError.
         """
         name = snapshot if isinstance(snapshot, str) else snapshot.name
         await self._ask("POST", "/v1/restore", body={"name": name, "producers": producers})
@@ -236,7 +253,7 @@ class AsyncCluster(AsyncClusterActions):
         await self._ask("DELETE", "/v1/snapshots/{name}", at={"name": name})
 
     async def reset(self) -> None:
-        """Let the cluster be as it was started: its topics made anew, and nothing else.
+        """Restore the cluster's start: its initial topics, with new ids, and nothing else.
 
         Connections stay open; topic ids and producer ids are never used again.
         """

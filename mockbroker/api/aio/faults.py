@@ -1,4 +1,4 @@
-"""Rules: add them, wait until they fire, release what they hold."""
+"""Rules: add them, wait until they fire, release held exchanges."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mockbroker.api.transport import AsyncTransport
 from mockbroker.api.types import PlanDict, RuleDict
 from mockbroker.core.faults.errors import UnknownNameError
 from mockbroker.core.faults.export import Format
+from mockbroker.core.validation import nearest
 
 # In real time.
 WAIT_TIMEOUT_S = 30.0
@@ -62,7 +63,7 @@ class AsyncRules(AsyncHandle):
         `mockbroker fault add`. Raises ValueError for another format.
         """
         if format_ not in get_args(Format):
-            raise ValueError(f"rules are exported as {' or '.join(get_args(Format))}")
+            raise ValueError(f"no format {format_!r}{nearest(format_, get_args(Format))}")
         text: str = await self._ask("GET", "/v1/export/faults", query={"format": format_})
         return text
 
@@ -88,7 +89,7 @@ class AsyncRules(AsyncHandle):
 
 
 class AsyncFaultRule(AsyncHandle):
-    """One rule that was added. After its removal, this shows the last state it has seen."""
+    """One added rule. After its removal, this shows its last known state."""
 
     def __init__(self, transport: AsyncTransport, seen: RuleView) -> None:
         super().__init__(transport)
@@ -99,7 +100,7 @@ class AsyncFaultRule(AsyncHandle):
         return f"<rule {self.name}: {self._seen.hits} hits when last looked at>"
 
     async def view(self) -> RuleView:
-        """The rule as it is now, or as it was last seen if it was removed."""
+        """The present state of the rule; after its removal, its last known one."""
         try:
             plan: PlanView = await self._ask("GET", FAULT, at={"name": self.name})
         except UnknownNameError:
@@ -111,12 +112,12 @@ class AsyncFaultRule(AsyncHandle):
 
     @property
     async def hits(self) -> int:
-        """How often it has fired."""
+        """The number of its hits."""
         return (await self.view()).hits
 
     @property
     async def left(self) -> int | None:
-        """How often it may still fire; None without a limit."""
+        """The number of hits left; None without a limit."""
         return (await self.view()).left
 
     async def wait(self, hits: int = 1, *, timeout_s: float = WAIT_TIMEOUT_S) -> None:
@@ -133,7 +134,7 @@ class AsyncFaultRule(AsyncHandle):
         )
 
     async def why(self) -> RuleView:
-        """Why it fired or did not; as text, one sentence."""
+        """The reason why it fired or did not; as text, one sentence."""
         return await self.view()
 
     async def remove(self) -> None:
@@ -146,7 +147,7 @@ class AsyncFaultRule(AsyncHandle):
 
 
 class AsyncFaultPlan(AsyncHandle):
-    """One plan that was added; a plan with a single rule has that rule's properties and methods."""
+    """One added plan; a plan with a single rule has that rule's properties and methods."""
 
     def __init__(self, transport: AsyncTransport, name: str, rules: list[AsyncFaultRule]) -> None:
         super().__init__(transport)
@@ -181,12 +182,12 @@ class AsyncFaultPlan(AsyncHandle):
 
     @property
     async def hits(self) -> int:
-        """How often its rules have fired, all together."""
+        """The number of hits of all its rules."""
         return sum([(await rule.view()).hits for rule in self])
 
     @property
     async def left(self) -> int | None:
-        """How often its only rule may still fire; None without a limit."""
+        """The number of hits left to its only rule; None without a limit."""
         return (await self._only.view()).left
 
     async def wait(self, hits: int = 1, *, timeout_s: float = WAIT_TIMEOUT_S) -> None:
@@ -194,7 +195,7 @@ class AsyncFaultPlan(AsyncHandle):
         await self._only.wait(hits, timeout_s=timeout_s)
 
     async def why(self) -> RuleView:
-        """Why its only rule fired or did not."""
+        """The reason why its only rule fired or did not."""
         return await self._only.view()
 
     async def remove(self) -> None:
@@ -223,7 +224,7 @@ class AsyncHeldExchange(AsyncHandle):
 
     @property
     def request(self) -> dict[str, Any]:
-        """The fields of the decoded request as it was held."""
+        """The fields of the decoded request when it was held."""
         return self.view.request
 
     @property

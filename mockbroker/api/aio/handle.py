@@ -1,4 +1,4 @@
-"""What all handles share: requests to their cluster."""
+"""The base of all handles: requests to their cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mockbroker.api.transport import AsyncTransport, Request
 
 
 class AsyncHandle:
-    """Something of a cluster."""
+    """A handle on a part of a cluster."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
@@ -30,11 +30,13 @@ class AsyncHandle:
         return await self._transport.request(request)
 
     async def _act(self, action: str, arguments: Mapping[str, object], result: Any = None) -> Any:
-        """Carry out an action with the arguments that are not None; its result as this type."""
+        """Carry out an action with the arguments that are not None; returns its result as this
+        type.
+        """
         given = {name: value for name, value in arguments.items() if value is not None}
         done = await self._ask("POST", "/v1/actions", body={action: given}, wait_s=ACTION_WAIT_S)
         return None if result is None else msgspec.convert(done.result, result)
 
 
-# A compaction may take long; in real time.
+# A compaction may be long; in real time.
 ACTION_WAIT_S = 300.0

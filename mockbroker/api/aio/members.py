@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
 from mockbroker.api.aio.actions import (
     AsyncBrokerActions,
     AsyncGroupActions,
@@ -18,6 +21,8 @@ from mockbroker.core.views.transactions import TransactionView
 # In real time.
 STABLE_TIMEOUT_S = 30.0
 
+GROUP = "/v1/groups/{group}"
+
 
 class AsyncBroker(AsyncBrokerActions):
     """A broker. Made by `kafka.broker(NODE_ID)`."""
@@ -30,7 +35,7 @@ class AsyncBroker(AsyncBrokerActions):
         return f"<broker {self.node_id}>"
 
     async def view(self) -> BrokerView:
-        """The broker as it is now. Raises ActionError when there is no such broker."""
+        """The present state of the broker. Raises ActionError if there is no such broker."""
         brokers: list[BrokerView] = await self._ask("GET", "/v1/brokers")
         for each in brokers:
             if each.node_id == self.node_id:
@@ -49,8 +54,8 @@ class AsyncBroker(AsyncBrokerActions):
         return (await self.view()).fenced
 
     async def kill(self, *, power_loss: bool = False) -> None:
-        """Kill its process: it moves no leaders before. With `power_loss` it also loses what was
-        not flushed.
+        """Kill its process, without moving its leaders. With `power_loss` unflushed records are
+        lost too.
         """
         await self.stop(how="power_loss" if power_loss else "unclean")
 
@@ -66,12 +71,12 @@ class AsyncGroup(AsyncGroupActions):
         return f"<group {self.group_id}>"
 
     async def view(self) -> GroupView:
-        """The group as it is now. Raises ActionError when there is no such group."""
+        """The present state of the group. Raises ActionError if there is no such group."""
         groups: list[GroupView] = await self._ask("GET", "/v1/groups")
         for each in groups:
             if each.group == self.group_id:
                 return each
-        hint = nearest(self.group_id, [each.group for each in groups]) if groups else ""
+        hint = nearest(self.group_id, [each.group for each in groups])
         raise ActionError(f"there is no group {self.group_id!r}{hint}")
 
     @property
@@ -81,7 +86,7 @@ class AsyncGroup(AsyncGroupActions):
 
     @property
     async def members(self) -> list[MemberView]:
-        """Its members as they are now."""
+        """Its present members."""
         return (await self.view()).members
 
     @property
@@ -94,16 +99,55 @@ class AsyncGroup(AsyncGroupActions):
         }
 
     async def lags(self) -> list[LagView]:
-        """How far it is behind, by partition."""
+        """Its lag, by partition."""
         found: list[LagView] = await self._ask("GET", "/v1/lag", query={"group": self.group_id})
         return found
 
     async def lag(self) -> int:
-        """How many records it is behind in all partitions that it has committed an offset for."""
+        """Its lag in records, over all partitions with a committed offset."""
         return sum(max(each.lag, 0) for each in await self.lags())
 
+    async def set_offsets(self, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Commit offsets by topic and partition, without a member.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID while the group has members.
+        """
+        rows = [
+            {"topic": topic, "partition": partition, "offset": offset}
+            for (topic, partition), offset in offsets.items()
+        ]
+        await self._ask("POST", f"{GROUP}/offsets", at=self._at, body={"offsets": rows})
+
+    async def reset_offsets(
+        self,
+        topic: str,
+        to: Literal["earliest", "latest"] | int | None = None,
+        *,
+        at_ms: int | None = None,
+        partitions: Sequence[int] | None = None,
+    ) -> None:
+        """Commit an offset for the partitions of a topic: the earliest or latest, a number, or that
+        of the first record at or after `at_ms` (ms since the epoch). Raises ApiError as
+        `set_offsets`.
+        """
+        body: dict[str, object] = {"topic": topic}
+        given = {"to": to, "at_ms": at_ms, "partitions": partitions and list(partitions)}
+        body |= {name: value for name, value in given.items() if value is not None}
+        await self._ask("POST", f"{GROUP}/offsets/reset", at=self._at, body=body)
+
+    async def delete_offsets(self, topic: str, partition: int | None = None) -> None:
+        """Delete the committed offsets of a topic, or of one partition, to which no member
+        subscribes. Raises ApiError.
+        """
+        query = {"topic": topic, "partition": partition}
+        await self._ask("DELETE", f"{GROUP}/offsets", at=self._at, query=query)
+
+    async def delete(self) -> None:
+        """Delete it with its offsets. Raises ApiError while it has members."""
+        await self._ask("DELETE", GROUP, at=self._at)
+
     async def coordinator(self) -> CoordinatorView:
-        """Its coordinator, and the partition of `__consumer_offsets` that it belongs to."""
+        """Its coordinator, and its partition of `__consumer_offsets`."""
         found: CoordinatorView = await self._ask(
             "GET", "/v1/coordinator", query={"group": self.group_id}
         )
@@ -112,7 +156,7 @@ class AsyncGroup(AsyncGroupActions):
     async def wait_for(
         self, state: str, *, members: int | None = None, timeout_s: float = STABLE_TIMEOUT_S
     ) -> GroupView:
-        """Wait until it is in `state` and, if given, has so many members.
+        """Wait until it is in `state` and, if given, has this number of members.
 
         Raises TimeoutError, with its present state, after `timeout_s` of real time.
         """
@@ -132,6 +176,10 @@ class AsyncGroup(AsyncGroupActions):
         """Wait until it is stable, as `wait_for`."""
         return await self.wait_for("Stable", members=members, timeout_s=timeout_s)
 
+    @property
+    def _at(self) -> dict[str, object]:
+        return {"group": self.group_id}
+
 
 class AsyncTransaction(AsyncTransactionActions):
     """A transactional id. Made by `kafka.transaction(ID)`."""
@@ -144,12 +192,12 @@ class AsyncTransaction(AsyncTransactionActions):
         return f"<transactional id {self.transactional_id}>"
 
     async def view(self) -> TransactionView:
-        """The id as its coordinator has it. Raises ActionError when there is no such id."""
+        """The coordinator's state of the id. Raises ActionError if there is no such id."""
         found: list[TransactionView] = await self._ask("GET", "/v1/transactions")
         for each in found:
             if each.transactional_id == self.transactional_id:
                 return each
-        hint = nearest(self.transactional_id, [e.transactional_id for e in found]) if found else ""
+        hint = nearest(self.transactional_id, [e.transactional_id for e in found])
         raise ActionError(f"there is no transactional id {self.transactional_id!r}{hint}")
 
     @property
@@ -158,7 +206,7 @@ class AsyncTransaction(AsyncTransactionActions):
         return (await self.view()).state
 
     async def coordinator(self) -> CoordinatorView:
-        """Its coordinator, and the partition of `__transaction_state` that it belongs to."""
+        """Its coordinator, and its partition of `__transaction_state`."""
         found: CoordinatorView = await self._ask(
             "GET", "/v1/coordinator", query={"transactional_id": self.transactional_id}
         )

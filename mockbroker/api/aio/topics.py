@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
-from mockbroker.admin.v1.topics import AppendedRecord
+from mockbroker.admin.v1.records import AppendedRecord
 from mockbroker.api.aio.actions import AsyncPartitionActions, AsyncTopicActions
 from mockbroker.api.aio.handle import AsyncHandle
-from mockbroker.api.expected import Payload, RecordDict, as_bytes, wrong_records
+from mockbroker.api.expected import Expectations, Expected, RecordDict
+from mockbroker.api.payloads import Payload, as_bytes
 from mockbroker.api.transport import AsyncTransport
 from mockbroker.core.views.stored import StoredRecord
-from mockbroker.core.views.topics import PartitionView, TopicView
+from mockbroker.core.views.topics import PartitionView, RecordView, TopicView
 
 # In real time.
 EXPECT_TIMEOUT_S = 30.0
 # Bytes of records in one request, before base64.
 REQUEST_BYTES_MAX = 8 << 20
 _RECORD_OVERHEAD_BYTES = 100
+# The number of records of a log in one answer.
+LOG_RECORDS_MAX = 1_000
 
 TOPICS = "/v1/topics"
 TOPIC = "/v1/topics/{topic}"
@@ -52,7 +56,7 @@ class AsyncRecords(AsyncHandle):
         return found
 
     async def append(self, records: Iterable[RecordDict]) -> list[AppendedRecord]:
-        """Append records, in as many requests as their size demands."""
+        """Append records, in as many requests as their size requires."""
         done: list[AppendedRecord] = []
         pending: list[dict[str, object]] = []
         size = 0
@@ -75,7 +79,7 @@ class AsyncRecords(AsyncHandle):
         size = _RECORD_OVERHEAD_BYTES
         body: dict[str, object] = {}
         for name, payload in (("key", record.get("key")), ("value", record.get("value"))):
-            data = as_bytes(payload)
+            data = as_bytes(payload, name)
             if data is not None:
                 body[f"{name}_base64"] = base64.b64encode(data).decode()
                 size += len(data)
@@ -83,7 +87,7 @@ class AsyncRecords(AsyncHandle):
         pairs = headers.items() if isinstance(headers, Mapping) else headers
         encoded = []
         for name, payload in pairs:
-            data = as_bytes(payload)
+            data = as_bytes(payload, f"headers[{name!r}]")
             size += len(data or b"") + len(name)
             encoded.append([name, None if data is None else base64.b64encode(data).decode()])
         if encoded:
@@ -117,10 +121,10 @@ class AsyncTopic(AsyncTopicActions):
         assignments: Mapping[int, Sequence[int]] | None = None,
         configs: Mapping[str, str | int] | None = None,
     ) -> Self:
-        """Create it at once, without a client; returns itself.
+        """Create it without a client; returns itself.
 
-        Without numbers the brokers' defaults count. `assignments` ({partition: [replica, …]})
-        place the replicas; the first one is the preferred leader. Raises ApiError as CreateTopics.
+        Without numbers the brokers' defaults apply. `assignments` ({partition: [replica, …]}) place
+        the replicas; the first one is the preferred leader. Raises ApiError as CreateTopics.
         """
         body: dict[str, object] = {"name": self.name}
         if partitions is not None:
@@ -154,11 +158,11 @@ class AsyncTopic(AsyncTopicActions):
         await self._ask("PATCH", TOPIC, at=self._at, body=body)
 
     async def delete(self) -> None:
-        """Delete it with its records. Raises ApiError when there is no such topic."""
+        """Delete it with its records. Raises ApiError if there is no such topic."""
         await self._ask("DELETE", TOPIC, at=self._at)
 
     async def view(self) -> TopicView:
-        """The topic as it is now. Raises ApiError when there is no such topic."""
+        """The present state of the topic. Raises ApiError if there is no such topic."""
         found: TopicView = await self._ask("GET", TOPIC, at=self._at)
         return found
 
@@ -169,7 +173,7 @@ class AsyncTopic(AsyncTopicActions):
 
     @property
     async def partitions(self) -> list[PartitionView]:
-        """Its partitions as they are now: leader, ISR, offsets, replicas, producers."""
+        """The present state of its partitions: leader, ISR, offsets, replicas, producers."""
         found: list[PartitionView] = await self._ask("GET", f"{TOPIC}/partitions", at=self._at)
         return found
 
@@ -188,10 +192,11 @@ class AsyncTopic(AsyncTopicActions):
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> AppendedRecord:
-        """Append one record, as a producer with acks=all would; returns its partition and offset.
+        """Append one record, as a producer with acks=all; returns its partition and offset.
 
         Text is stored as UTF-8. Without a `partition` the key decides as in Java's producer.
-        `timestamp_ms` is since the epoch; without it the cluster's clock counts. Raises ApiError.
+        `timestamp_ms` is since the epoch; its default is the time of the cluster's clock. Raises
+        ApiError.
         """
         record: RecordDict = {"value": value, "key": key, "headers": headers}
         if partition is not None:
@@ -204,7 +209,7 @@ class AsyncTopic(AsyncTopicActions):
         """Append records: dicts with the arguments of `produce`, or mere values.
 
         Returns their partitions and offsets. Raises ApiError; records before the refused ones are
-        stored then.
+        then stored.
         """
         given: Iterable[RecordDict] = (
             each if isinstance(each, dict) else {"value": each} for each in records
@@ -212,35 +217,53 @@ class AsyncTopic(AsyncTopicActions):
         return await AsyncRecords(self._transport, self.name, None).append(given)
 
     async def records(self, partition: int | None = None) -> list[StoredRecord]:
-        """Every record stored now, by partition and offset; control records are left out.
+        """Every stored record, by partition and offset; control records are left out.
 
-        Raises ApiError when there is no such topic or partition.
+        Raises ApiError if there is no such topic or partition.
         """
         return await AsyncRecords(self._transport, self.name, partition).read()
 
     async def expect_records(
-        self, n: int, *, timeout_s: float = EXPECT_TIMEOUT_S
+        self,
+        expected: Expected,
+        *,
+        in_order: bool = False,
+        allow_others: bool = False,
+        timeout_s: float = EXPECT_TIMEOUT_S,
     ) -> list[StoredRecord]:
-        """Wait until it holds at least `n` records; return them if they are exactly `n`.
+        """Wait for so many records, or for those in a list, and no others; return them.
 
-        Raises AssertionError, with a table of the records, when there are more, or still fewer
-        after `timeout_s` of real time.
+        Items of the list are values or dicts of `value`, `value_json`, `key`, `key_json`,
+        `headers`, `partition` and `timestamp_ms`; what a dict leaves out is not compared. The
+        records are returned in the order of the list. With `in_order` their offsets must rise with
+        it in each partition. `allow_others` passes further records. Raises AssertionError, with a
+        table of what is missing beside the nearest records, after `timeout_s` of real time, or once
+        too many records are there. Raises TypeError for a wrong item, ApiError without a topic.
         """
         __tracebackhide__ = True
-        held = await self._ask(
-            "POST",
-            f"{TOPIC}/records/wait",
-            at=self._at,
-            body={"count": n, "timeout_ms": round(timeout_s * 1000)},
-            wait_s=timeout_s,
-        )
-        if held.count == 0 and n == 0:
-            return []
-        found = await self.records()
-        if len(found) != n:
-            waited_s = timeout_s if held.count < n else None
-            raise AssertionError(wrong_records(self.name, n, found, waited_s))
-        return found
+        wanted = Expectations(self.name, expected, ordered=in_order, allow_others=allow_others)
+        begin = time.monotonic()
+        awaited = wanted.count
+        while True:
+            left_s = max(0.0, timeout_s - (time.monotonic() - begin))
+            held = await self._ask(
+                "POST",
+                f"{TOPIC}/records/wait",
+                at=self._at,
+                body={"count": awaited, "timeout_ms": round(left_s * 1000)},
+                wait_s=left_s,
+            )
+            if held.count == 0 and wanted.count == 0:
+                return []
+            found = await self.records()
+            met = wanted.met_by(found)
+            if met is not None:
+                return met
+            late = held.count < awaited
+            if late or not wanted.can_be_met_after(found):
+                waited_s = timeout_s if late else time.monotonic() - begin
+                raise AssertionError(wanted.failure(found, waited_s))
+            awaited = len(found) + 1
 
     @property
     def _at(self) -> dict[str, object]:
@@ -259,7 +282,7 @@ class AsyncPartition(AsyncPartitionActions):
         return f"<partition {self.topic}-{self.index}>"
 
     async def view(self) -> PartitionView:
-        """The partition as it is now. Raises ApiError when there is no such partition."""
+        """The present state of the partition. Raises ApiError if there is no such partition."""
         found: PartitionView = await self._ask(
             "GET",
             f"{TOPIC}/partitions/{{partition}}",
@@ -282,8 +305,23 @@ class AsyncPartition(AsyncPartitionActions):
         """Its high watermark."""
         return (await self.view()).high_watermark
 
+    async def log(
+        self, offset: int = 0, *, limit: int = LOG_RECORDS_MAX, broker: int | None = None
+    ) -> list[RecordView]:
+        """Records of a log, with data of their batches: codec, producer, leader epoch. Control
+        records are included. It is the leader's log, or that of a `broker`. Raises ApiError if
+        there is no such partition or replica.
+        """
+        found: list[RecordView] = await self._ask(
+            "GET",
+            f"{TOPIC}/partitions/{{partition}}/records",
+            at={"topic": self.topic, "partition": self.index},
+            query={"offset": offset, "limit": limit, "broker": broker},
+        )
+        return found
+
     async def records(self) -> list[StoredRecord]:
-        """Every record stored now, by offset; control records are left out."""
+        """Every stored record, by offset; control records are left out."""
         return await AsyncRecords(self._transport, self.topic, self.index).read()
 
     async def produce(

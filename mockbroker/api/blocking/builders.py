@@ -27,9 +27,9 @@ class Faults(Rules):
     ) -> FaultPlan:
         """The request is answered with an error and not applied.
 
-        With `topic` or `partition` in the match, the error is for those partitions; the others are
-        served. With `group` or `transactional_id`, the same holds for a request that names
-        several.
+        With `topic` or `partition` in the match, only those partitions have the error; the others
+        are served. The same holds for `group` and `transactional_id` in a request with several of
+        them.
         """
         return self.add(rule_of("error", {"code": code, "message": message}, conditions))
 
@@ -132,8 +132,8 @@ class Faults(Rules):
         """Fields of the decoded answer get other values, by path: `topics[].partitions[].offset`.
 
         With `topic` or `partition` in the match, only in those topics and partitions, and with
-        `group` or `transactional_id` only in what is of those. `request` does the same to the
-        request before it is applied.
+        `group` or `transactional_id` only in their rows. `request` does the same to the request
+        before it is applied.
         """
         return self.add(rule_of("rewrite", {"answer": answer, "request": request}, conditions))
 
@@ -242,10 +242,10 @@ class Faults(Rules):
         at: Literal["tls", "sasl"] = "tls",
         **conditions: Unpack[Conditions],
     ) -> FaultPlan:
-        """The connection is accepted, and the broker stays silent: no TLS, no SASL, no Kafka.
+        """The connection is accepted, and the broker sends nothing: no TLS, no SASL, no Kafka.
 
         `at` is the TLS handshake (on a listener without TLS: the first byte) or the SASL
-        handshake. Without a time the broker stays silent for ever.
+        handshake. Without a time this lasts until the client closes the connection.
         """
         return self.add(rule_of("stall_handshake", {"at": at, "for": for_}, conditions))
 

@@ -25,7 +25,7 @@ from mockbroker.core.journal.verify import VerificationResult, explain
 if TYPE_CHECKING:
     from mockbroker.pipeline.store import RunManifest
 
-# How long `wait` waits, in real time, before it fails.
+# The limit of `wait`, in real time.
 WAIT_TIMEOUT_S = 30.0
 PAGE_EVENTS = 10_000
 
@@ -63,15 +63,14 @@ class Journal(Handle):
         self._ask("DELETE", "/v1/journal")
 
     def save(self, path: Path | str, **conditions: Unpack[EventFilter]) -> int:
-        """Write the events to a file, one JSON object to a line; returns how many."""
+        """Write the events to a file, one JSON object per line; returns their number."""
         return _write(Path(path), self.events(**conditions))
 
     def export(self, directory: Path | str, run: str = "") -> RunManifest:
-        """Write what the journal still holds as tables into a directory, as a run of its own.
+        """Write the present entries of the journal as tables into a directory, as a run of its own.
 
-        Returns the run's manifest. Without a name the run is called after the cluster and the
-        newest entry. Needs `mockbroker[pipeline]`; raises StoreError without it, and when the
-        directory has a run of that name.
+        Returns the run's manifest. The default name consists of the cluster and the newest entry.
+        Raises StoreError without the extra `pipeline`, or if the directory has a run of that name.
         """
         from mockbroker.pipeline.convert.run import convert_export
 
@@ -136,8 +135,8 @@ class Journal(Handle):
         within_ms: int | str | None = None,
         after_seq: int = 0,
     ) -> list[JournalEvent]:
-        """The first events that meet the conditions one behind the other, on the cluster's clock
-        no more than `within_ms` apart from first to last; else AssertionError.
+        """The first events that meet the conditions in this order, at most `within_ms` apart on the
+        cluster's clock from first to last; else AssertionError.
         """
         __tracebackhide__ = True
         body: dict[str, object] = {
@@ -154,7 +153,7 @@ class Journal(Handle):
         return self._assert({"match": _given(conditions), how: count, "after_seq": after_seq})
 
     def _assert(self, wanted: Mapping[str, object], waited: str = "") -> list[JournalEvent]:
-        """Raises JournalGapError when the journal has dropped entries of the expectation."""
+        """Raises JournalGapError if the journal has dropped entries of the expectation."""
         __tracebackhide__ = True
         verdict: VerificationResult = self._ask("POST", "/v1/verify", body=wanted)
         if not verdict.holds:
@@ -170,6 +169,6 @@ def _write(path: Path, events: list[JournalEvent]) -> int:
 
 
 def _given(conditions: EventFilter) -> dict[str, object]:
-    """Conditions as data; those of None are left out."""
+    """Conditions as data, without those of None."""
     named = cast("Mapping[str, object]", conditions)
     return {name: value for name, value in named.items() if value is not None}

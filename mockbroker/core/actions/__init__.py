@@ -1,10 +1,11 @@
-"""What people, tests and rules can do to a cluster, as methods of every handle on one."""
+"""The actions on a cluster, as methods of a mixin."""
 
 from __future__ import annotations
 
 from mockbroker.core.actions.audit import AuditActions
 from mockbroker.core.actions.brokers import BrokerActions
 from mockbroker.core.actions.clock import ClockActions
+from mockbroker.core.actions.configs import ConfigActions
 from mockbroker.core.actions.coordinators import CoordinatorActions
 from mockbroker.core.actions.groups import GroupActions
 from mockbroker.core.actions.logs import LogActions
@@ -27,6 +28,7 @@ class Actions(
     TransactionActions,
     ClockActions,
     SecurityActions,
+    ConfigActions,
     AuditActions,
 ):
-    """Every action as a method; a subclass has `perform` (see `registry.Performer`)."""
+    """All actions as methods. A subclass has `perform` (see `registry.Performer`)."""

@@ -1,4 +1,4 @@
-"""The action on what the audit goes by."""
+"""The action on the audit."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 class AuditActions:
-    """The action on what the audit goes by."""
+    """The action on the audit."""
 
     @action(Tracking)
     @staticmethod
     def track(cluster: ClusterState, wanted: Tracking) -> None:
-        """Tell the audit what identifies the records of a topic, so that it finds duplicates."""
+        """Set the fields by which the audit identifies records of a topic and finds duplicates."""
         journal = cluster.runtime.journal
         if journal is None:
             raise ActionError("this cluster keeps no journal: its journal_bytes are 0")

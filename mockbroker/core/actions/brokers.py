@@ -1,6 +1,6 @@
 """Actions on brokers: their processes, their registrations, their log directories.
 
-What follows from them (a follower that catches up, a session that expires) takes its course on the
+The consequences, such as a follower that catches up or a session that expires, happen on the
 cluster's clock.
 """
 
@@ -20,7 +20,7 @@ from mockbroker.core.validation import Ms
 if TYPE_CHECKING:
     from mockbroker.core.cluster_state import ClusterState
 
-# What fits into every message that names a broker.
+# The largest id that all messages can hold.
 NODE_ID_MAX = 2**31 - 1
 RACK_CHARS_MAX = 1_000
 
@@ -34,9 +34,10 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class StopBroker(msgspec.Struct, frozen=True):
-    """One broker; `controlled` moves its leaders first, `unclean` is a kill, and `power_loss` takes
-    with it what was not flushed. The controller notices a kill after `fence_after`; without it at
-    once, or with `mockbroker.failure.detection=session` after `broker.session.timeout.ms`.
+    """One broker. `controlled` moves its leaders first, `unclean` kills it, and `power_loss` also
+    loses the records that were not flushed. The controller fences a killed broker after
+    `fence_after`; without it at once, or with `mockbroker.failure.detection=session` after
+    `broker.session.timeout.ms`.
     """
 
     SHORT: ClassVar[str] = "node"
@@ -51,7 +52,7 @@ class StopBroker(msgspec.Struct, frozen=True):
 
 
 class StartBroker(msgspec.Struct, frozen=True):
-    """A broker that is stopped; with `new_port` its clients have to find it anew."""
+    """A stopped broker; with `new_port` it listens on other ports."""
 
     SHORT: ClassVar[str] = "node"
 
@@ -60,7 +61,7 @@ class StartBroker(msgspec.Struct, frozen=True):
 
 
 class PauseBroker(msgspec.Struct, frozen=True):
-    """One broker, and when it is fenced; without a time after `broker.session.timeout.ms`."""
+    """One broker; it is fenced after `fence_after`, or after `broker.session.timeout.ms`."""
 
     SHORT: ClassVar[str] = "node"
 
@@ -69,7 +70,7 @@ class PauseBroker(msgspec.Struct, frozen=True):
 
 
 class BrokerRack(msgspec.Struct, frozen=True):
-    """One broker, and the rack it stands in, if any."""
+    """One broker and its rack, if it has one."""
 
     SHORT: ClassVar[str] = "node"
 
@@ -82,7 +83,7 @@ class BrokerRack(msgspec.Struct, frozen=True):
 
 
 class FailLogDir(msgspec.Struct, frozen=True):
-    """A log directory of a broker; its first one that is alive where no `path` is given."""
+    """A log directory of a broker; without `path` its first one that has not failed."""
 
     SHORT: ClassVar[str] = "node"
 
@@ -104,9 +105,9 @@ class BrokerActions:
     @action(StartBroker)
     @staticmethod
     def start_broker(cluster: ClusterState, wanted: StartBroker) -> None:
-        """Start a stopped broker, with its logs as they were, on the ports it had or on new ones.
+        """Start a stopped broker with its logs, on its former ports or on new ones.
 
-        It registers with the controller, also where its registration was removed.
+        It registers with the controller, also if its registration was removed.
         """
         broker = find_broker(cluster, wanted.node)
         after(wanted.node, broker.state, ProcessEvent.START)
@@ -121,9 +122,9 @@ class BrokerActions:
     @action(PauseBroker)
     @staticmethod
     def pause_broker(cluster: ClusterState, wanted: PauseBroker) -> None:
-        """Suspend a broker's process: it accepts connections and never answers, as after SIGSTOP.
+        """Suspend a broker's process as SIGSTOP does: it accepts connections and does not answer.
 
-        The controller fences it when its session has expired.
+        The controller fences it when its session expires.
         """
         broker = find_broker(cluster, wanted.node)
         after(wanted.node, broker.state, ProcessEvent.PAUSE)
@@ -135,7 +136,7 @@ class BrokerActions:
     @action(Node)
     @staticmethod
     def resume_broker(cluster: ClusterState, wanted: Node) -> None:
-        """Let a paused broker go on; it serves what clients sent meanwhile."""
+        """Resume a paused broker. It handles the requests that arrived meanwhile."""
         broker = find_broker(cluster, wanted.node)
         after(wanted.node, broker.state, ProcessEvent.RESUME)
         cluster.controller.resume(broker)
@@ -143,9 +144,9 @@ class BrokerActions:
     @action(BrokerRack)
     @staticmethod
     def add_broker(cluster: ClusterState, wanted: BrokerRack) -> None:
-        """Let a new broker join, on free ports or on the next ones after the last broker's.
+        """Add a broker, on free ports or on the next ports after the last broker's.
 
-        It holds nothing until partitions are created on it or moved to it.
+        It has no replica until partitions are created on it or reassigned to it.
         """
         node_id = wanted.node
         if node_id in cluster.processes and node_id not in cluster.brokers:
@@ -162,26 +163,26 @@ class BrokerActions:
     @action(Node)
     @staticmethod
     def remove_broker(cluster: ClusterState, wanted: Node) -> None:
-        """Stop a broker, if it is not stopped, and remove its registration.
+        """Stop a broker, unless it is stopped, and remove its registration.
 
-        Partitions keep it among their replicas, offline, until they are reassigned.
+        Its replicas are offline until their partitions are reassigned.
         """
         cluster.controller.remove(find_broker(cluster, wanted.node))
 
     @action(BrokerRack)
     @staticmethod
     def set_rack(cluster: ClusterState, wanted: BrokerRack) -> None:
-        """Put a broker into another rack; Kafka needs a restart for it."""
+        """Set the rack of a broker. In Kafka this requires a restart."""
         find_broker(cluster, wanted.node).rack = wanted.rack
         cluster.metadata.changed()
 
     @action(FailLogDir)
     @staticmethod
     def fail_log_dir(cluster: ClusterState, wanted: FailLogDir) -> None:
-        """Let a broker lose one of its log directories.
+        """Fail one of a broker's log directories.
 
-        The replicas there answer KAFKA_STORAGE_ERROR until the broker is stopped and started. A
-        broker that loses its last directory dies.
+        Requests for its replicas get KAFKA_STORAGE_ERROR until the broker is restarted. A broker
+        stops when its last log directory fails.
         """
         broker = find_broker(cluster, wanted.node)
         log_dirs, path = broker.log_dirs, wanted.path
@@ -197,7 +198,7 @@ class BrokerActions:
 
 
 def find_broker(cluster: ClusterState, node_id: int) -> Broker:
-    """A broker's process, registered or not. Raises ActionError, which names those there are."""
+    """A broker, registered or not. Raises ActionError with the known ids if there is none."""
     broker = cluster.processes.get(node_id)
     if broker is None:
         known = ", ".join(map(str, cluster.processes))

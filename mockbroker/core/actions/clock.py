@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 
 class SetClock(msgspec.Struct, frozen=True, kw_only=True):
-    """The clock stands still (`freeze`), or goes on again with false; runs at a `rate`; or is moved
-    on by `advance`.
-    """
+    """`freeze` the clock, or unfreeze it with false; set its `rate`; or `advance` it."""
 
     freeze: bool | None = None
     rate: float | None = None
@@ -34,7 +32,7 @@ class ClockActions:
     @action(SetClock)
     @staticmethod
     def set_clock(cluster: ClusterState, wanted: SetClock) -> None:
-        """Freeze the cluster's clock, let it run faster or slower, move it on."""
+        """Freeze the cluster's clock, change its rate, or advance it."""
         control = cluster.runtime.clock_control
         if control is None:
             raise ActionError("this cluster has no clock that could be steered")

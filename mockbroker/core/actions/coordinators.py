@@ -29,34 +29,46 @@ class MoveCoordinator(msgspec.Struct, frozen=True):
 
 
 class UnloadCoordinator(msgspec.Struct, frozen=True):
-    """`key` is a group, or with kind "transaction" a transactional id; reading the log takes
-    `load`.
-    """
+    """`key` is a group, or with kind "transaction" a transactional id. The load takes `load`."""
 
     key: str
     load_ms: Ms = msgspec.field(default=0, name="load")
     kind: Kind = "group"
 
 
+class CreateInternalTopics(msgspec.Struct, frozen=True):
+    """No arguments."""
+
+
 class CoordinatorActions:
     """Actions on coordinators."""
+
+    @action(CreateInternalTopics)
+    @staticmethod
+    def create_internal_topics(cluster: ClusterState, wanted: CreateInternalTopics) -> None:  # noqa: ARG004
+        """Create the internal topics of the coordinators that do not exist yet.
+
+        Otherwise the first FindCoordinator creates one, and its client retries.
+        """
+        for topic in COORDINATOR_TOPICS.values():
+            cluster.ensure_internal_topic(topic)
 
     @action(MoveCoordinator)
     @staticmethod
     def move_coordinator(cluster: ClusterState, wanted: MoveCoordinator) -> None:
-        """Let another broker coordinate a group or transactional id.
+        """Move the coordinator of a group or transactional id to another broker.
 
-        It has to be in sync on the partition of the internal topic that the key belongs to; all
-        keys of that partition move.
+        The broker becomes the leader of the key's partition of the internal topic, so it must be in
+        the ISR. All keys of the partition move.
         """
         move_leader(cluster, _partition(cluster, wanted.key, wanted.kind), wanted.node)
 
     @action(UnloadCoordinator)
     @staticmethod
     def unload_coordinator(cluster: ClusterState, wanted: UnloadCoordinator) -> None:
-        """Let the coordinator of a group or transactional id unload its shard and load it again.
+        """Unload the coordinator's partition of a group or transactional id and load it again.
 
-        Until that is done clients get COORDINATOR_LOAD_IN_PROGRESS.
+        Meanwhile clients get COORDINATOR_LOAD_IN_PROGRESS.
         """
         partition = _partition(cluster, wanted.key, wanted.kind)
         leader = cluster.brokers.get(partition.leader_id)
@@ -65,7 +77,8 @@ class CoordinatorActions:
         coordinator = leader.groups if wanted.kind == "group" else leader.transactions
         if not coordinator.reload(wanted.key, wanted.load_ms):
             raise ActionError(
-                f"broker {leader.node_id} has not heard that it coordinates {wanted.key!r}"
+                f"broker {leader.node_id} does not lead the partition of {wanted.key!r} in its "
+                "metadata image"
             )
 
 

@@ -1,6 +1,6 @@
-"""Actions on groups: rebalance them, remove members, set who reads what.
+"""Actions on groups: rebalance them, remove members, override assignments.
 
-Each works on groups of all types, through the events and records that clients cause.
+Each works on groups of all types, with the events and records that requests of clients cause.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ import msgspec
 from mockbroker.core.actions.registry import action
 from mockbroker.core.errors import ActionError
 from mockbroker.core.groups.group import required_members
-from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 from mockbroker.core.validation import Count
-from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster_state import ClusterState
@@ -31,7 +29,9 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class GroupMember(msgspec.Struct, frozen=True):
-    """Members of a group: a glob on member id, client id or instance id; without it all."""
+    """The members of a group whose member id, client id or instance id the glob `member` matches;
+    by default all.
+    """
 
     SHORT: ClassVar[str] = "group"
 
@@ -47,7 +47,7 @@ class GroupInstance(msgspec.Struct, frozen=True):
 
 
 class AssignGroup(msgspec.Struct, frozen=True):
-    """Who reads what: {member: {topic: [partition, …]}}; members as for `expire_member`."""
+    """Assignments, {member: {topic: [partition, …]}}; members are globs as for `expire_member`."""
 
     group: str
     assignments: dict[str, dict[str, list[Count]]]
@@ -59,14 +59,16 @@ class GroupActions:
     @action(Group)
     @staticmethod
     def rebalance_group(cluster: ClusterState, wanted: Group) -> None:
-        """Begin a round: classic members have to join again; the new protocol's get a new epoch."""
+        """Start a rebalance: members of a classic group must join again; a consumer group gets a
+        new epoch.
+        """
         shard, group = _group(cluster, wanted.group)
         shard.runner(group).rebalance(group)
 
     @action(GroupMember)
     @staticmethod
     def expire_member(cluster: ClusterState, wanted: GroupMember) -> list[str]:
-        """Let the sessions of members expire now, and return the members' ids.
+        """Expire the sessions of members now; returns the members' ids.
 
         Their next request is refused.
         """
@@ -78,7 +80,7 @@ class GroupActions:
     @action(GroupMember)
     @staticmethod
     def kick_member(cluster: ClusterState, wanted: GroupMember) -> list[str]:
-        """Remove members as an administrator does (removeMembersFromConsumerGroup); their ids."""
+        """Remove members as Admin.removeMembersFromConsumerGroup does; returns their ids."""
         shard, group = _group(cluster, wanted.group)
         gone = required_members(group, wanted.member)
         shard.runner(group).kick(group, gone)
@@ -87,9 +89,9 @@ class GroupActions:
     @action(GroupInstance)
     @staticmethod
     def fence_instance(cluster: ClusterState, wanted: GroupInstance) -> None:
-        """Let another process take a static member's place: the one that is there is fenced.
+        """Fence a static member with a new member of its instance id.
 
-        The new one is nobody: it does nothing, and its session ends after the member's timeout.
+        The new member sends no requests. Its session expires after the member's session timeout.
         """
         shard, group = _group(cluster, wanted.group)
         shard.runner(group).fence_instance(group, wanted.instance_id)
@@ -97,21 +99,18 @@ class GroupActions:
     @action(AssignGroup)
     @staticmethod
     def assign_group(cluster: ClusterState, wanted: AssignGroup) -> None:
-        """Set who reads what, whatever the assignor says; no assignments: the assignor's again.
+        """Override the assignor's assignments; empty assignments remove the override.
 
-        Members of a classic group get it with the round that begins now and those to come;
-        members of the new protocol with their next heartbeats, until the group changes.
+        Members of a classic group get them in a rebalance that starts now and in all later ones.
+        Members of a consumer group get them with their next heartbeats, until the group changes.
         """
         shard, group = _group(cluster, wanted.group)
         shard.runner(group).assign(group, wanted.assignments)
 
 
 def _group(cluster: ClusterState, group_id: str) -> tuple[GroupShard, core_group.Group]:
-    index = cluster.find_coordinator_partition(group_id)
-    partition = cluster.partition(GROUP_METADATA_TOPIC, index)
-    leader = None if partition is None else cluster.brokers.get(partition.leader_id)
-    shard = None if leader is None else leader.groups.shard_of(group_id)
-    if shard is None or isinstance(shard, ErrorCode):
+    shard = cluster.group_shard(group_id)
+    if shard is None:
         raise ActionError(f"group {group_id!r} has no coordinator just now")
     group = shard.groups.get(group_id)
     if group is None:

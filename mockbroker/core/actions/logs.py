@@ -1,4 +1,4 @@
-"""Actions on logs and topics: what is removed from them, and when."""
+"""Actions on logs and topics: deletion, retention, compaction."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class AnyPartitions(msgspec.Struct, frozen=True):
 
 
 class RunCompaction(AnyPartitions, frozen=True, kw_only=True):
-    """One partition, all of a topic, or all; `roll` closes their active segments first."""
+    """One partition, all of a topic, or all; `roll` rolls their active segments first."""
 
     roll: bool = True
 
@@ -52,12 +52,12 @@ class LogActions:
     @action(DeleteRecords)
     @staticmethod
     def delete_records(cluster: ClusterState, wanted: DeleteRecords) -> None:
-        """Move the log start to an offset, or to the high watermark."""
+        """Raise the log start offset to an offset, or to the high watermark."""
         before = -1 if wanted.before_offset is None else wanted.before_offset
         found = find_led(cluster, wanted.topic, wanted.partition)
         for each in found:
-            if not cluster.metadata.is_led_here(each):
-                raise ActionError(f"{name_of(each)} has no leader that could delete its records")
+            if not cluster.metadata.is_leader_object(each):
+                raise ActionError(f"{name_of(each)} has no leader to delete its records")
             if before > each.high_watermark:
                 raise ActionError(
                     f"{before} is above the high watermark of {name_of(each)}, which is "
@@ -73,7 +73,7 @@ class LogActions:
     @action(AnyPartitions)
     @staticmethod
     def run_retention(cluster: ClusterState, wanted: AnyPartitions) -> list[RetentionResult]:
-        """Remove now what retention no longer keeps; what was removed.
+        """Apply retention now; returns the deletions.
 
         Raises ApiError for an unknown topic or partition.
         """
@@ -82,11 +82,11 @@ class LogActions:
     @action(RunCompaction)
     @staticmethod
     def run_compaction(cluster: ClusterState, wanted: RunCompaction) -> CompactionJob:
-        """Start to compact all compacted topics, or those named; clients are served meanwhile.
+        """Start a compaction of all compacted topics, or of one. Clients are served meanwhile.
 
-        With `roll` all that is stable is compacted; without it active segments are left alone, as
-        Kafka's cleaner does. Raises ApiError for an unknown topic or partition, and for a topic
-        without cleanup.policy=compact.
+        With `roll` all stable records are compacted; without it active segments are not, as in
+        Kafka. Raises ApiError for an unknown topic or partition, and for a topic without
+        cleanup.policy=compact.
         """
         manager = cluster.log_manager
         job = manager.start_compaction(wanted.topic, wanted.partition, roll=wanted.roll)
@@ -96,10 +96,10 @@ class LogActions:
     @action(OneTopic)
     @staticmethod
     def recreate_topic(cluster: ClusterState, wanted: OneTopic) -> None:
-        """Delete a topic and create it again, with its placement and configs, under another id."""
+        """Delete a topic and create it again with the same replicas and configs. Its id changes."""
         found = find_topic(cluster, wanted.topic)
         assignments = {each.index: list(each.replicas) for each in found.partitions}
         configs = dict(found.configs.overrides)
-        with cluster.states.together():
+        with cluster.states.one_event():
             cluster.delete_topic(wanted.topic)
             cluster.create_topic(wanted.topic, assignments=assignments, configs=configs)

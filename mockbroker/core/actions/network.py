@@ -1,4 +1,4 @@
-"""Actions on the network: the links between brokers, and the way from clients to them."""
+"""Actions on the network: the links between brokers, and between clients and brokers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Nodes = int | list[int]
 
 
 class Clients(msgspec.Struct, frozen=True, kw_only=True):
-    """Which clients; all that are given must fit, as in a rule's `match`."""
+    """The clients that match all given fields, as in a rule's `match`."""
 
     client_id: str | list[str] | None = None
     client_software: str | list[str] | None = None
@@ -31,10 +31,10 @@ class Clients(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CutNetwork(msgspec.Struct, frozen=True):
-    """The links between some brokers and others (or all others), or from given clients to them.
+    """The links between some brokers and others (by default all others), or to given clients.
 
-    One way: what `nodes` send is lost, to the others or to the clients. Brokers that no longer
-    reach the controller are fenced after `fence_after`; without it at once, or with
+    Without `both_ways` only messages that `nodes` send are lost. Brokers that do not reach the
+    controller are fenced after `fence_after`; without it at once, or with
     `mockbroker.failure.detection=session` after `broker.session.timeout.ms`.
     """
 
@@ -52,8 +52,8 @@ class CutNetwork(msgspec.Struct, frozen=True):
 
 
 class DelayNetwork(msgspec.Struct, frozen=True):
-    """The links between some brokers and others (or all others), and how long each message takes;
-    0 is no delay.
+    """The links between some brokers and others (by default all others), and the delay of each
+    message; 0 removes it.
     """
 
     nodes: Nodes
@@ -63,7 +63,7 @@ class DelayNetwork(msgspec.Struct, frozen=True):
 
 
 class HealNetwork(msgspec.Struct, frozen=True):
-    """The links between some brokers and others; without `nodes` all, and those of clients."""
+    """The links between some brokers and others; without `nodes` all links, also of clients."""
 
     SHORT: ClassVar[str] = "nodes"
 
@@ -77,11 +77,10 @@ class NetworkActions:
     @action(CutNetwork)
     @staticmethod
     def cut_network(cluster: ClusterState, wanted: CutNetwork) -> None:
-        """Cut links between brokers, or the way from clients to brokers.
+        """Cut links between brokers, or between clients and brokers.
 
         Followers on the other side lag and leave the ISR. A broker that does not reach the
-        controller goes on with the metadata that it has. Clients reach every broker as before,
-        unless `clients` are given.
+        controller keeps its metadata image. Clients reach all brokers, unless `clients` are given.
         """
         if wanted.clients is not None:
             for node_id in [wanted.nodes] if isinstance(wanted.nodes, int) else wanted.nodes:
@@ -98,7 +97,7 @@ class NetworkActions:
     @action(DelayNetwork)
     @staticmethod
     def delay_network(cluster: ClusterState, wanted: DelayNetwork) -> None:
-        """Slow down the links between some brokers and others, or all others."""
+        """Delay the messages on the links between some brokers and others."""
         left, right = _sides(cluster, wanted.nodes, wanted.to)
         links = links_between(left, right, both_ways=wanted.both_ways)
         cluster.replication.network.delay(links, wanted.by_ms)
@@ -108,7 +107,7 @@ class NetworkActions:
     @action(HealNetwork)
     @staticmethod
     def heal_network(cluster: ClusterState, wanted: HealNetwork) -> None:
-        """Bring links up again, without their delay; without `nodes` also those of clients."""
+        """Restore links and remove their delays; without `nodes` also those of clients."""
         network = cluster.replication.network
         if wanted.nodes is None:
             left, right = sorted(cluster.processes), sorted(cluster.processes)

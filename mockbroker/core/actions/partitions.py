@@ -1,6 +1,6 @@
-"""Actions on partitions: their leaders, their followers, their watermarks.
+"""Actions on partitions: their leaders, followers and high watermarks.
 
-Where `partition` may be left out, all partitions of the topic are meant.
+Without an optional `partition`, an action applies to all partitions of the topic.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class OneReplica(OnePartition, frozen=True):
 
 
 class OneOffset(OnePartition, frozen=True):
-    """Where the mark of one partition goes and stays; a Produce with acks=all that waits for more
-    ends with `REQUEST_TIMED_OUT`, its records in the log.
+    """The high watermark of one partition, which is then held there. A Produce with acks=all that
+    waits for a higher one ends with `REQUEST_TIMED_OUT`; its records stay in the log.
     """
 
     offset: int
@@ -59,15 +59,13 @@ class SomePartitions(msgspec.Struct, frozen=True):
 
 
 class Watermark(SomePartitions, frozen=True, kw_only=True):
-    """One partition, or all of the topic; `release` lets the mark go again."""
+    """One partition, or all of the topic; `release` ends the hold."""
 
     release: bool = False
 
 
 class LagFollower(SomePartitions, frozen=True, kw_only=True):
-    """A follower that lags by some time, or (without `by`) fetches nothing at all, until released
-    by the same action with `release`.
-    """
+    """A follower that lags by some time, or without `by` stops fetching, until `release`."""
 
     node: int
     by_ms: Ms | None = msgspec.field(default=None, name="by")
@@ -94,7 +92,7 @@ class PartitionActions:
     @action(OneReplica)
     @staticmethod
     def move_leader(cluster: ClusterState, wanted: OneReplica) -> None:
-        """Let another replica lead that is alive and in sync; nothing is lost by that."""
+        """Make another live in-sync replica the leader. No record is lost."""
         move_leader(
             cluster,
             find_partition(cluster, wanted.topic, wanted.partition),
@@ -104,7 +102,7 @@ class PartitionActions:
     @action(OneReplica)
     @staticmethod
     def elect_unclean(cluster: ClusterState, wanted: OneReplica) -> None:
-        """Let any live replica lead, in sync or not: what only others have is lost."""
+        """Make any live replica the leader, in sync or not. Records that it lacks are lost."""
         found = find_partition(cluster, wanted.topic, wanted.partition)
         _check_replica(found, wanted.node)
         if not can_lead(cluster.replication_control, found, wanted.node):
@@ -128,8 +126,8 @@ class PartitionActions:
     @action(AnyTopic)
     @staticmethod
     def shuffle_leaders(cluster: ClusterState, wanted: AnyTopic) -> int:
-        """Let a random member of the ISR lead each partition, of one topic or of all; how many
-        moved. The cluster's seed decides.
+        """Make a random member of the ISR the leader of each partition, of one topic or of all;
+        returns the number of moves. The cluster's seed decides.
         """
         one, every = wanted.topic, cluster.topics.values()
         topics = every if one is None else [find_topic(cluster, one)]
@@ -153,9 +151,9 @@ class PartitionActions:
     @action(LagFollower)
     @staticmethod
     def lag_follower(cluster: ClusterState, wanted: LagFollower) -> None:
-        """Let a follower get records late, or nothing at all, until it is released.
+        """Delay a follower's records, or stop its fetches, until it is released.
 
-        It stays so whoever leads meanwhile. Released it catches up and comes back into the ISR.
+        A new leader does not end the lag. A released follower catches up and returns to the ISR.
         """
         node_id = wanted.node
         for found in find_partitions(cluster, wanted.topic, wanted.partition, node_id):
@@ -169,8 +167,8 @@ class PartitionActions:
     @action(ShrinkIsr)
     @staticmethod
     def shrink_isr(cluster: ClusterState, wanted: ShrinkIsr) -> None:
-        """Take followers out of the ISR at once, and let them fetch nothing, until `lag_follower`
-        releases them.
+        """Remove followers from the ISR now, and stop their fetches until `lag_follower` releases
+        them.
         """
         chosen = {
             node_id: find_partitions(cluster, wanted.topic, wanted.partition, node_id)
@@ -185,7 +183,7 @@ class PartitionActions:
         for node_id, found in chosen.items():
             for each in found:
                 cluster.replication.hold(each, node_id)
-                cluster.replication.has_lagged(each, node_id)
+                cluster.replication.mark_lagging(each, node_id)
                 change = PartitionChange(cluster.replication_control, each)
                 change.isr = [member for member in each.isr if member != node_id]
                 change.apply("shrunk")
@@ -195,55 +193,52 @@ class PartitionActions:
     @action(Watermark)
     @staticmethod
     def hold_high_watermark(cluster: ClusterState, wanted: Watermark) -> None:
-        """Keep the high watermark where it is, whatever is replicated, until it is released.
+        """Hold the high watermark until it is released, although records are replicated.
 
-        A Produce with acks=all waits for it, and gets REQUEST_TIMED_OUT (7) after its timeout, as
-        in Kafka when followers lag. Its records stay in the log.
+        A Produce with acks=all gets REQUEST_TIMED_OUT (7) after its timeout, as in Kafka when
+        followers lag. Its records stay in the log.
         """
         for found in find_led(cluster, wanted.topic, wanted.partition):
             if wanted.release:
-                cluster.replication.remove_limit(found)
+                cluster.replication.remove_high_watermark_limit(found)
             else:
-                cluster.replication.limit(found, found.high_watermark)
+                cluster.replication.limit_high_watermark(found, found.high_watermark)
 
     @action(OneOffset)
     @staticmethod
     def set_high_watermark(cluster: ClusterState, wanted: OneOffset) -> None:
-        """Put the high watermark anywhere in the log, back as well, and hold it there.
+        """Set the high watermark to any offset of the log, also backwards, and hold it there.
 
-        In Kafka it never goes back under one leader; clients that saw it higher are in for a
-        surprise. Until `hold_high_watermark` releases it, a Produce with acks=all gets
-        REQUEST_TIMED_OUT (7) after its timeout, one that waits already as well, unless all its
-        records lie below `offset`. They stay in the log.
+        In Kafka it never decreases while the leader stays the same. Until `hold_high_watermark`
+        releases it, a Produce with acks=all gets REQUEST_TIMED_OUT (7) after its timeout, also one
+        that waits already, unless all its records are below `offset`. They stay in the log.
         """
         (found,) = find_led(cluster, wanted.topic, wanted.partition)
         log = found.log
         if not log.start_offset <= wanted.offset <= log.end_offset:
             raise ActionError(
-                f"{wanted.offset} is not within the log of {name_of(found)}, which goes from "
+                f"{wanted.offset} is not within the log of {name_of(found)}: its offsets are "
                 f"{log.start_offset} to {log.end_offset}"
             )
-        cluster.replication.limit(found, wanted.offset)
+        cluster.replication.limit_high_watermark(found, wanted.offset)
         found.force_high_watermark(wanted.offset)
 
     @action(Watermark)
     @staticmethod
     def hold_last_stable_offset(cluster: ClusterState, wanted: Watermark) -> None:
-        """Keep the last stable offset where it is, until it is released: read_committed consumers
-        see nothing beyond.
-        """
+        """Hold the last stable offset until `release`; read_committed consumers read up to it."""
         for found in find_led(cluster, wanted.topic, wanted.partition):
             limit = None if wanted.release else found.last_stable_offset
             found.limit_last_stable_offset(limit)
 
 
 def move_leader(cluster: ClusterState, partition: Partition, node_id: int) -> None:
-    """Let a replica lead that is alive and in sync. Raises ActionError where it is not."""
+    """Make a live in-sync replica the leader. Raises ActionError for another replica."""
     _check_replica(partition, node_id)
     if node_id not in partition.isr:
         raise ActionError(
             f"broker {node_id} is not in the ISR of {name_of(partition)}, which is "
-            f"{partition.isr}; elect_unclean would let it lead, with the records it has not got "
+            f"{partition.isr}; elect_unclean makes it the leader, and records that it lacks are "
             "lost"
         )
     if not can_lead(cluster.replication_control, partition, node_id):
@@ -253,8 +248,8 @@ def move_leader(cluster: ClusterState, partition: Partition, node_id: int) -> No
     change.apply("moved")
 
 
-# -- what arguments name ---------------------------------------------------------------------------
-# Each raises ActionError where there is no such thing.
+# -- look-ups of arguments -------------------------------------------------------------------------
+# Each raises ActionError if there is none.
 
 
 def find_topic(cluster: ClusterState, name: str) -> Topic:
@@ -266,7 +261,7 @@ def find_topic(cluster: ClusterState, name: str) -> Topic:
 
 
 def find_partition(cluster: ClusterState, topic: str, index: int) -> Partition:
-    """One partition in the newest image."""
+    """One partition of the newest image."""
     partitions = find_topic(cluster, topic).partitions
     if not 0 <= index < len(partitions):
         raise ActionError(f"topic {topic!r} has partitions 0 to {len(partitions) - 1}, not {index}")
@@ -276,7 +271,7 @@ def find_partition(cluster: ClusterState, topic: str, index: int) -> Partition:
 def find_partitions(
     cluster: ClusterState, topic: str, index: int | None, node_id: int | None = None
 ) -> list[Partition]:
-    """The partition, or all that broker `node_id` holds of the topic."""
+    """The partition, or all of the topic, or those with a replica on broker `node_id`."""
     if index is not None:
         found = find_partition(cluster, topic, index)
         if node_id is not None:
@@ -288,23 +283,26 @@ def find_partitions(
         if node_id is None or node_id in partition.replicas
     ]
     if not held:
-        raise ActionError(f"broker {node_id} holds no partition of {topic!r}")
+        raise ActionError(f"broker {node_id} has no replica of {topic!r}")
     return held
 
 
 def find_led(cluster: ClusterState, topic: str, index: int | None) -> list[Partition]:
-    """The partition, or all of the topic, as their leaders have them."""
-    return [cluster.metadata.led(partition) for partition in find_partitions(cluster, topic, index)]
+    """The partition objects of the leaders: one partition, or all of the topic."""
+    return [
+        cluster.metadata.leader_object(partition)
+        for partition in find_partitions(cluster, topic, index)
+    ]
 
 
 def name_of(partition: Partition) -> str:
-    """A partition as people write it: `orders-0`."""
+    """The text of a partition: `orders-0`."""
     return f"{partition.topic.name}-{partition.index}"
 
 
 def _check_replica(partition: Partition, node_id: int) -> None:
     if node_id not in partition.replicas:
         raise ActionError(
-            f"broker {node_id} is no replica of {name_of(partition)}; those are "
+            f"broker {node_id} is not a replica of {name_of(partition)}; its replicas are "
             f"{partition.replicas}"
         )

@@ -1,9 +1,9 @@
-"""Actions: what a cluster can be made to do that no client can ask for.
+"""Actions: changes of a cluster that no client can request.
 
-An action is one function with the struct of its arguments. Rules, timelines, scenarios, HTTP, the
-command line and the Python API perform it by `perform`: it checks the arguments, names the cause of
-what follows, and writes an `action` entry into the journal. An action that cannot be carried out
-raises ActionError or ApiError, and then nothing has changed.
+An action is a function with a struct of its arguments. Rules, timelines, scenarios, HTTP, the
+command line and the Python API perform it with `perform`, which sets the cause of the resulting
+events and writes an `action` entry to the journal. A failed action raises ActionError or ApiError
+and changes nothing.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class Performer(Protocol):
     """A cluster, or a handle on one."""
 
     def perform(self, action: Action[Any, R], arguments: msgspec.Struct) -> R:
-        """Carry out `action`; what it returns."""
+        """Carry out `action`; returns its result."""
         ...
 
 
 class Action(Generic[P, R]):
-    """An action by its name; as an attribute of a Performer it is a method of it.
+    """An action. As an attribute of a Performer it is a method.
 
     The method takes the fields of the struct `arguments`. It raises ValidationError, which names
-    the field, for a value that does not fit.
+    the field, for an invalid value.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Action(Generic[P, R]):
         def perform(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
                 given = self.arguments(*args, **kwargs)
-            except ValueError as error:  # fields that do not go together
+            except ValueError as error:  # an invalid combination of fields
                 raise ValidationError(self.name, str(error)) from None
             return on.perform(self, convert(to_data(given), self.arguments, self.name))
 
@@ -78,7 +78,7 @@ ACTIONS: dict[str, Action[..., Any]] = {}
 def action(
     arguments: Callable[P, A],
 ) -> Callable[[Callable[[ClusterState, A], R]], Action[P, R]]:
-    """Make a function of a cluster and of `arguments`, a struct, an action of that name."""
+    """A decorator: the function, of a cluster and a struct `arguments`, becomes an action."""
     return lambda carry_out: Action(arguments, carry_out)
 
 
@@ -88,9 +88,9 @@ def perform(
     arguments: msgspec.Struct,
     cause: str | None = None,
 ) -> R:
-    """Carry out an action on behalf of `cause`, a rule or a plan, if one asked for it.
+    """Carry out an action; `cause` is the rule or plan that triggers it, if there is one.
 
-    Raises ActionError or ApiError, and then nothing has changed and nothing is written.
+    Raises ActionError or ApiError; then nothing has changed and the journal has no entry.
     """
     runtime = cluster.runtime
     former, runtime.cause = runtime.cause, cause or runtime.cause or action.name
@@ -111,7 +111,7 @@ def perform(
 
 
 def find_action(name: str) -> Action[..., Any]:
-    """The action of this name. Raises ValidationError, with the nearest name, if there is none."""
+    """The action `name`. Raises ValidationError with the nearest name if there is none."""
     found = ACTIONS.get(name)
     if found is None:
         raise ValidationError("action", f"unknown action {name!r}{nearest(name, ACTIONS)}")
@@ -119,5 +119,5 @@ def find_action(name: str) -> Action[..., Any]:
 
 
 def parse_action(name: str, data: object) -> msgspec.Struct:
-    """The arguments of an action from plain data. Raises ValidationError that names the field."""
+    """The arguments of an action from plain data. Raises ValidationError with the field."""
     return convert(data, find_action(name).arguments, name)

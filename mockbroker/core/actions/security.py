@@ -1,4 +1,4 @@
-"""Actions on what clients may do, and on how much of it."""
+"""Actions on ACLs and quotas."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ENTITIES = (("user", "user"), ("client-id", "client_id"), ("ip", "ip"))
 
 
 class RevokeAcl(msgspec.Struct, frozen=True, kw_only=True):
-    """Bindings to be taken back; what is not given fits any."""
+    """The ACL bindings to remove; a field that is not given matches any."""
 
     principal: str | None = None
     host: str | None = None
@@ -39,8 +39,8 @@ class RevokeAcl(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SetQuota(msgspec.Struct, frozen=True, kw_only=True):
-    """The quota of a user, a client id, both, or an address; "" is the default one, and a value of
-    null takes it away.
+    """The quota of a user, a client id, both, or an address; "" is the default entity. The value
+    null removes the quota.
     """
 
     user: str | None = None
@@ -56,7 +56,7 @@ class SecurityActions:
     @action(RevokeAcl)
     @staticmethod
     def revoke_acl(cluster: ClusterState, wanted: RevokeAcl) -> int:
-        """Take back ACL bindings; how many."""
+        """Remove ACL bindings; returns their number."""
         removed = cluster.acls.remove(
             AclFilter(
                 resource_type=_member(ResourceType, wanted.resource_type, "resource_type"),
@@ -70,20 +70,20 @@ class SecurityActions:
         )
         if not removed:
             shown = "; ".join(map(str, cluster.acls)) or "none"
-            raise ActionError(f"no ACL binding fits; there are: {shown}")
+            raise ActionError(f"no ACL binding matches; there are: {shown}")
         return len(removed)
 
     @action(SetQuota)
     @staticmethod
     def set_quota(cluster: ClusterState, wanted: SetQuota) -> None:
-        """Set or remove one quota of one entity. Raises ApiError as AlterClientQuotas would."""
+        """Set or remove one quota of one entity. Raises ApiError with AlterClientQuotas' error."""
         pairs = [
             (kind, getattr(wanted, field) or None)  # "" is the default entity, which has no name
             for kind, field in _ENTITIES
             if getattr(wanted, field) is not None
         ]
         if not pairs:
-            raise ActionError("say whose quota: user, client_id or ip")
+            raise ActionError("give user, client_id or ip")
         changes = {wanted.key: wanted.value}
         cluster.quotas.alter(entity_of(pairs), changes, validate_only=False)
 

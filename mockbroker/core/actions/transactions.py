@@ -1,7 +1,6 @@
-"""Actions on transactions: fence their producer, let them time out, abort them, withhold their
-markers.
+"""Actions on transactions: fence the producer, time out, abort, withhold the markers.
 
-Each goes the way that a client's request or the coordinator's own clock would go.
+Each causes the events of a client's request or of the coordinator's timers.
 """
 
 from __future__ import annotations
@@ -12,14 +11,12 @@ import msgspec
 
 from mockbroker.core.actions.registry import action
 from mockbroker.core.errors import ActionError
-from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
 from mockbroker.core.txn.events import Result
-from mockbroker.core.txn.machine import EPOCHS_BUMPED_SINCE, TransactionalId
+from mockbroker.core.txn.machine import EPOCHS_BUMPED_SINCE, TransactionMetadata
 from mockbroker.core.txn.markers import Errors, Marker, write_markers
 from mockbroker.core.txn.shard import TransactionShard
 from mockbroker.core.txn.states import State
 from mockbroker.core.validation import Count
-from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster_state import ClusterState
@@ -37,7 +34,7 @@ class Transaction(msgspec.Struct, frozen=True):
 
 
 class AbortTransaction(msgspec.Struct, frozen=True):
-    """The open transaction of an id; or what a producer has open in one partition."""
+    """The open transaction of an id, or of a producer in one partition."""
 
     SHORT: ClassVar[str] = "transactional_id"
 
@@ -53,7 +50,7 @@ class AbortTransaction(msgspec.Struct, frozen=True):
 
 
 class HangTransaction(Transaction, frozen=True, kw_only=True):
-    """The markers of an id's ends are withheld; `release` sends them."""
+    """The markers of an id are withheld; `release` sends them."""
 
     release: bool = False
 
@@ -66,15 +63,15 @@ class TransactionActions:
     def fence_producer(cluster: ClusterState, wanted: Transaction) -> None:
         """Raise the epoch of a transactional id, as Admin.fenceProducers does.
 
-        What is open is aborted; the next request of the former producer is refused.
+        An open transaction is aborted. The next request of the former producer is refused.
         """
         shard, transaction = _transaction(cluster, wanted.transactional_id)
-        shard.init(wanted.transactional_id, transaction.timeout_ms, -1, -1, _nobody)
+        shard.init(wanted.transactional_id, transaction.timeout_ms, -1, -1, _ignore_result)
 
     @action(Transaction)
     @staticmethod
     def expire_transaction(cluster: ClusterState, wanted: Transaction) -> None:
-        """Let an open transaction time out now."""
+        """Time out an open transaction now."""
         shard, transaction = _open_transaction(cluster, wanted.transactional_id)
         transaction.start_ms = cluster.runtime.now_ms() - transaction.timeout_ms - 1
         shard.check_timeout(wanted.transactional_id)
@@ -82,10 +79,10 @@ class TransactionActions:
     @action(AbortTransaction)
     @staticmethod
     def abort_transaction(cluster: ClusterState, wanted: AbortTransaction) -> None:
-        """Abort an open transaction, as its producer would; the producer gets no response.
+        """Abort an open transaction as EndTxn does; the producer gets no response.
 
-        A transaction that hangs in one partition is ended there by a marker alone, as
-        `kafka-transactions.sh abort` does (KIP-664).
+        A hanging transaction in one partition is ended there by a marker, as with
+        `kafka-transactions.sh abort` (KIP-664).
         """
         if wanted.transactional_id is None:
             _abort_hanging(cluster, wanted)
@@ -96,16 +93,16 @@ class TransactionActions:
             transaction.producer_id,
             transaction.epoch,
             min(shard.server_version, EPOCHS_BUMPED_SINCE),
-            _nobody,
+            _ignore_result,
             committed=ABORT,
         )
 
     @action(HangTransaction)
     @staticmethod
     def hang_transaction(cluster: ClusterState, wanted: HangTransaction) -> None:
-        """Withhold the markers of a transactional id's ends, or send those withheld.
+        """Withhold the markers of a transactional id, or send the withheld ones.
 
-        An end is decided and answered, and its records stay beyond the last stable offset.
+        EndTxn is answered, but the last stable offset does not pass the transaction's records.
         """
         withheld = cluster.services.withheld_markers
         if not wanted.release:
@@ -127,12 +124,12 @@ def _abort_hanging(cluster: ClusterState, wanted: AbortTransaction) -> None:
     broker = cluster.processes.get(partition.leader_id)
     if broker is None:
         raise ActionError(f"{topic}-{index} has no leader")
-    producers = cluster.metadata.led(partition).log.producers
+    producers = cluster.metadata.leader_object(partition).log.producers
     if not producers.has_ongoing_transaction(producer_id):
         raise ActionError(f"producer {producer_id} has no open transaction in {topic}-{index}")
     epoch = producers.entries[producer_id].epoch
     marker = Marker(producer_id, epoch, ABORT, NO_COORDINATOR_EPOCH, 0)
-    write_markers(broker, marker, ((topic, index),), _no_errors)
+    write_markers(broker, marker, ((topic, index),), _ignore_errors)
 
 
 # -- finding ---------------------------------------------------------------------------------------
@@ -140,12 +137,9 @@ def _abort_hanging(cluster: ClusterState, wanted: AbortTransaction) -> None:
 
 def _transaction(
     cluster: ClusterState, transactional_id: str
-) -> tuple[TransactionShard, TransactionalId]:
-    index = cluster.find_coordinator_partition(transactional_id, TRANSACTION_STATE_TOPIC)
-    partition = cluster.partition(TRANSACTION_STATE_TOPIC, index)
-    leader = None if partition is None else cluster.brokers.get(partition.leader_id)
-    shard = None if leader is None else leader.transactions.shard_of(transactional_id)
-    if shard is None or isinstance(shard, ErrorCode):
+) -> tuple[TransactionShard, TransactionMetadata]:
+    shard = cluster.transaction_shard(transactional_id)
+    if shard is None:
         raise ActionError(f"{transactional_id!r} has no coordinator just now")
     transaction = shard.transactions.get(transactional_id)
     if transaction is None:
@@ -155,7 +149,7 @@ def _transaction(
 
 def _open_transaction(
     cluster: ClusterState, transactional_id: str
-) -> tuple[TransactionShard, TransactionalId]:
+) -> tuple[TransactionShard, TransactionMetadata]:
     shard, transaction = _transaction(cluster, transactional_id)
     if transaction.state is not State.ONGOING or transaction.pending is not None:
         raise ActionError(
@@ -164,9 +158,9 @@ def _open_transaction(
     return shard, transaction
 
 
-def _nobody(_: Result) -> None:
-    """Takes the result of a request without a client."""
+def _ignore_result(_: Result) -> None:
+    """The callback of a request without a client."""
 
 
-def _no_errors(_: Errors) -> None:
-    """Takes the errors; the log shows the result."""
+def _ignore_errors(_: Errors) -> None:
+    """The callback of a marker; the log shows the result."""

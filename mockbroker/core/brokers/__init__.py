@@ -1,5 +1,5 @@
 """Brokers: their processes, and the controller that registers and fences them.
 
-A *broker* has a process, a metadata image and a registration. Its life is the table of what a
-process can go through. The *controller* changes registrations and leaders.
+A *broker* has a process, a metadata image and a registration. `broker_life` is the table of the
+states of a process. The *controller* changes registrations and leaders.
 """

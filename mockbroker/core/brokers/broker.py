@@ -1,4 +1,4 @@
-"""One broker of the cluster: who it is, where it listens, and the coordinators it hosts."""
+"""One broker of the cluster: its identity, its endpoints, and the coordinators it hosts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mockbroker.core.txn.coordinator import TransactionCoordinator
 
 
-# The loggers of a broker and their levels, as Kafka's log4j2.yaml has them.
+# The loggers of a broker and their levels in Kafka's log4j2.yaml.
 _LOGGERS = {
     "root": "INFO",
     "kafka": "INFO",
@@ -31,7 +31,7 @@ _LOGGERS = {
 
 
 class BrokerSpec(NamedTuple):
-    """A broker to start a cluster with."""
+    """A broker with which a cluster starts."""
 
     node_id: int
     rack: str | None = None
@@ -40,9 +40,9 @@ class BrokerSpec(NamedTuple):
 class Broker:
     """One broker: its process, its metadata image, and its registration with the controller.
 
-    `state` is that of the process, see `broker_life`; `stopped_how` says "controlled" or "unclean".
-    `fenced` means not alive in the controller's eyes, `shutting_down` about to leave; such brokers
-    lead nothing. `image` is the newest, or an old one while the broker cannot reach the controller.
+    `state` is that of the process, see `broker_life`; `stopped_how` is "controlled" or "unclean".
+    The controller sets `fenced` and `shutting_down`; a broker with one of them leads nothing.
+    `image` is the newest one, or an old one while the broker cannot reach the controller.
     """
 
     __slots__ = (
@@ -69,11 +69,11 @@ class Broker:
     def __init__(
         self, spec: BrokerSpec, epoch: int, services: Services, peers: Mapping[int, Broker]
     ) -> None:
-        """`peers` are all brokers by their ids, this one among them as soon as it is there."""
+        """`peers` are all brokers by their ids; this one is added to them."""
         self.services = services
         self._peers = peers
         self.image = services.metadata.image
-        # Requests for the controller that wait until it can be reached; each is called then.
+        # Requests that wait until the broker reaches the controller; each is called then.
         self.awaiting_controller: dict[Callable[[], None], None] = {}
         self.node_id: int = spec.node_id
         self.rack = spec.rack
@@ -84,7 +84,7 @@ class Broker:
         self.stopped_how = ""
         self.log_dirs = LogDirs(services.configs)
         self.endpoints: dict[str, Endpoint] = {}
-        # The levels that clients may read and set; they do not steer this program's own logging.
+        # The levels that clients may read and set. They do not change this program's own logging.
         self.logger_levels: dict[str, str] = dict(_LOGGERS)
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
@@ -97,7 +97,7 @@ class Broker:
         self.services.metadata.changed()
 
     def static_configs(self) -> dict[str, str]:
-        """The configs by which server.properties would tell this broker who it is."""
+        """The broker's identity as configs of server.properties."""
         listeners = ",".join(f"{name}://{at.host}:{at.port}" for name, at in self.endpoints.items())
         configs = {
             "node.id": str(self.node_id),
@@ -113,12 +113,12 @@ class Broker:
 
     @property
     def has_newest_image(self) -> bool:
-        """Whether its metadata image is the newest; not so while it cannot reach the controller."""
+        """Whether its metadata image is the newest; False while it cannot reach the controller."""
         return self.image is self.services.metadata.image
 
-    def forget_memory(self) -> None:
-        """What a process loses when it ends: groups, transactions, fetch sessions, its block of
-        producer ids.
+    def drop_memory(self) -> None:
+        """Drop what is in memory only, as at the end of a process: groups, transactions, fetch
+        sessions, the block of producer ids.
         """
         self._unload()
         self.awaiting_controller.clear()
@@ -126,7 +126,7 @@ class Broker:
         self.services.runtime.ids.drop_producer_ids(self.node_id)
 
     def resume(self) -> None:
-        """The process is resumed, and so are its coordinators."""
+        """Resume the coordinators, after the process was resumed."""
         for coordinator in (self._transactions, self._groups):
             if coordinator is not None:
                 coordinator.resume()
@@ -163,11 +163,20 @@ class Broker:
     def fetch_sessions(self) -> FetchSessionCache:
         """The incremental fetch sessions (KIP-227) that clients hold with this broker."""
         if self._fetch_sessions is None:
-            from mockbroker.core.fetching.fetch_session import FetchSessionCache
+            from mockbroker.core.fetching.fetch_session import PARTITIONS_MAX, FetchSessionCache
 
             slots = self.services.configs.get_int("max.incremental.fetch.session.cache.slots")
-            self._fetch_sessions = FetchSessionCache(slots, self.services.runtime.ids)
+            self._fetch_sessions = FetchSessionCache(
+                slots,
+                self.services.runtime.ids,
+                self.services.configs.get_int(PARTITIONS_MAX),
+            )
         return self._fetch_sessions
+
+    @property
+    def fetch_sessions_exceeded(self) -> int:
+        """How many fetch sessions had no room for their partitions."""
+        return 0 if self._fetch_sessions is None else self._fetch_sessions.exceeded
 
     def __repr__(self) -> str:
         return f"Broker({self.node_id})"

@@ -1,14 +1,14 @@
-"""The life of a broker's process: the theory, then the table.
+"""The states of a broker's process: the theory, then the table.
 
-A process runs, stands still, or is stopped. One that stands still accepts connections and answers
-nothing; its session with the controller runs out meanwhile. A stopped one has closed its ports and
-kept its logs. A removed broker is gone for good: its id is free, and what it held is offline until
-it is reassigned.
+A process is running, paused or stopped. A paused process accepts connections and answers nothing,
+and its session with the controller expires. A stopped process has closed its ports and kept its
+logs. A removed broker does not come back: its id is free, and its replicas are offline until they
+are reassigned.
 
-What the controller thinks of a broker is another matter, and may be late: a killed process is
-fenced when its session is over, a paused one as well, and one that runs may be fenced because its
-way to the controller is cut. Its registration may be taken away, whether it runs or not; a start
-registers it again. See `controller`.
+The registration is a separate state, and may lag behind. The controller fences a killed or paused
+process when its session expires. It also fences a running process that cannot reach it. A
+registration can be removed from a running or a stopped process; the next start registers the broker
+again. See `controller`.
 
 `TRANSITIONS` and `REFUSALS` together cover every pair of state and event. Only the controller and
 the restore of a snapshot write a broker's state.
@@ -32,10 +32,10 @@ class ProcessEvent(Enum):
     """A change of a process."""
 
     START = "start"
-    STOP = "stop"  # in an orderly way, or killed
+    STOP = "stop"  # controlled or unclean
     PAUSE = "pause"
     RESUME = "resume"
-    FAIL_LOG_DIR = "lose a log directory"  # one of several; without the last one it stops
+    FAIL_LOG_DIR = "lose a log directory"  # one of several; without the last one the process stops
     REMOVE = "remove"
 
 
@@ -66,7 +66,7 @@ TRANSITIONS: dict[str, dict[ProcessEvent, str]] = {
     REMOVED: {},
 }
 
-# Why an event is refused; together with TRANSITIONS this covers every cell.
+# The reasons of refusals. Together with TRANSITIONS they cover every cell.
 REFUSALS: dict[str, dict[ProcessEvent, str]] = {
     RUNNING: {ProcessEvent.START: NOT_STOPPED, ProcessEvent.RESUME: NOT_PAUSED},
     PAUSED: {ProcessEvent.START: NOT_STOPPED, ProcessEvent.PAUSE: NOT_RUNNING},
@@ -81,7 +81,7 @@ REFUSALS: dict[str, dict[ProcessEvent, str]] = {
 
 
 def after(node_id: int, state: str, event: ProcessEvent) -> str:
-    """The state after an event. Raises ActionError, with the reason, if the state refuses it."""
+    """The state after an event. Raises ActionError, with the reason, if the event is refused."""
     found = TRANSITIONS[state].get(event)
     if found is None:
         raise ActionError(f"broker {node_id} {REFUSALS[state][event].format(state=state)}")

@@ -1,19 +1,18 @@
-"""The controller: brokers that come and go, and what that means for the partitions they hold.
+"""The controller: registrations, fencing, and the changes of partitions that follow from them.
 
-A broker *registers* and is *unfenced*; from then on it may lead and be in sync. When it asks to
-shut down, its leaders move first, as long as there is anybody in sync to take over. When its
-session ends without a word it is *fenced*: it leaves every ISR, and its partitions get other
-leaders or none. A broker that comes back after an unclean end may have lost the end of its logs, so
-it counts as out of sync and is no eligible leader until it has caught up (KIP-966).
+A broker *registers* and is *unfenced*; then it may lead and be in sync. In a controlled shutdown
+its leaders move first, if another replica is in sync. When its session expires it is *fenced*: it
+leaves every ISR, and its partitions get other leaders or none. After an unclean shutdown a broker
+may lack the end of its logs. It is therefore out of sync and no eligible leader until it has caught
+up (KIP-966).
 
-A registration can be taken away. The process goes on without it: it follows, is never in sync, and
-no client is told of it. It registers when it is started anew. There is nothing then to tell whether
-its end was clean, so it counts as unclean (ClusterControlManager.registerBroker).
+A registration can be removed. The process continues as a follower, is never in sync, and is missing
+from the metadata of clients. It registers at its next start. That registration counts as unclean,
+because nothing shows how the process ended (ClusterControlManager.registerBroker).
 
-One of the brokers is the active controller. Every broker of Kafka forwards what is for the
-controller, so clients hardly notice which one it is; when it stops or is paused, the next one takes
-over at once, under a higher epoch. Whatever partitions need (see `elections`) is done at once, as
-the quorum is never slow here.
+One of the brokers is the active controller. Brokers forward requests to it. When it stops or is
+paused, the next broker takes over at once, under a higher epoch. The quorum has no delay: changes
+of partitions (see `elections`) take effect at once.
 
 Source: ClusterControlManager, ReplicationControlManager, QuorumController.
 """
@@ -41,12 +40,12 @@ if TYPE_CHECKING:
 
 CONTROLLED = "controlled"
 UNCLEAN = "unclean"
-POWER_LOSS = "power_loss"  # an unclean end, with all that was not flushed
+POWER_LOSS = "power_loss"  # an unclean end that loses unflushed records
 SESSION_EXPIRED = "session expired"
 
 
 class Controller:
-    """The quorum's active controller, whichever broker that is."""
+    """The quorum's active controller, on any of the brokers."""
 
     __slots__ = (
         "_brokers",
@@ -73,8 +72,8 @@ class Controller:
         processes: dict[int, Broker],
         brokers: dict[int, Broker],
     ) -> None:
-        """`processes` are all brokers, `brokers` those that are registered; both are kept up to
-        date here.
+        """`processes` are all brokers, `brokers` the registered ones. The controller updates
+        both.
         """
         self._runtime = services.runtime
         self._configs = services.configs
@@ -84,13 +83,13 @@ class Controller:
         self._publisher = publisher
         self._processes = processes
         self._brokers = brokers
-        self._fencing: dict[int, Timer] = {}  # sessions that run out
+        self._fencing: dict[int, Timer] = {}  # sessions that expire
         self.balance = LeaderBalance(control)
-        control.on_leader_elected.append(self.balance.note)
+        control.on_leader_elected.append(self.balance.leader_changed)
         self.heartbeats = Heartbeats(services, processes, brokers, self)
         # Called with a broker whose process starts, stops, is paused, resumed or removed.
         self.on_broker_state: list[Callable[[Broker], None]] = []
-        self.broker_epoch = 0  # the last one that a registration was given
+        self.broker_epoch = 0  # the last one assigned
         self.epoch = 1
 
     @property
@@ -99,46 +98,46 @@ class Controller:
         return self._metadata.image.controller_id
 
     def next_broker_epoch(self) -> int:
-        """An epoch for a registration; each is used once."""
+        """A new broker epoch for a registration."""
         self.broker_epoch += 1
         return self.broker_epoch
 
-    # -- brokers come and go -----------------------------------------------------------------------
+    # -- lives of brokers --------------------------------------------------------------------------
 
     def stop(self, broker: Broker, how: str, fence_after_ms: int | None = None) -> None:
-        """End a broker's process: after its leaders have moved, or without a warning.
+        """End a broker's process: after its leaders have moved (`controlled`), or at once.
 
-        After a sudden end the controller fences it `fence_after_ms` later (None: as it detects
-        failures), and at once when its machine lost the power. A broker that has lost the
-        controller cannot say that it leaves.
+        After an unclean end the controller fences the broker `fence_after_ms` later, by default as
+        `mockbroker.failure.detection` says; after a power loss at once. A broker that cannot reach
+        the controller has no controlled shutdown.
         """
-        says_so = how == CONTROLLED and broker.has_newest_image
-        if says_so:
+        controlled = how == CONTROLLED and broker.has_newest_image
+        if controlled:
             broker.shutting_down = True
             self._emit_change(broker, "shutting down")
             self._leave_isrs(broker, "controlled shutdown")
         broker.stopped_how = CONTROLLED if how == CONTROLLED else UNCLEAN
         self._transition(broker, ProcessEvent.STOP)
         self._resign_if_controller(broker)
-        broker.forget_memory()
-        self._publisher.publish(broker)  # its image is gone, and its logs are what they are
+        broker.drop_memory()
+        self._publisher.publish(broker)  # it stops with the newest image and its own logs
         self._replication.broker_changed(broker.node_id)
         if how == CONTROLLED:
             flush(self._metadata.image.topics.values(), broker)
-        if says_so:
+        if controlled:
             self.fence(broker, CONTROLLED)
         elif how == POWER_LOSS:
             self.fence(broker, "power lost")
             lose_power(self._runtime, self._metadata.image.topics.values(), broker)
         else:
-            self._contact_lost(broker, fence_after_ms)
+            self._heartbeats_ended(broker, fence_after_ms)
 
     def start(self, broker: Broker) -> None:
-        """Begin a new process under the same id: it registers, catches up and is unfenced."""
+        """Start a new process under the same id: it registers, catches up and is unfenced."""
         known = broker.node_id in self._brokers
         if not known:
             self._register(broker)
-        elif not broker.fenced:  # the session of the process before it has not expired yet
+        elif not broker.fenced:  # the session of the former process has not expired yet
             self.fence(broker, "registered anew")
         broker.epoch = self.next_broker_epoch()
         broker.shutting_down = False
@@ -151,15 +150,13 @@ class Controller:
         self.unfence(broker)
 
     def add(self, broker: Broker) -> None:
-        """Let a new broker register."""
+        """Register a new broker."""
         broker.epoch = self.next_broker_epoch()
         processes = self._processes
         processes[broker.node_id] = broker
-        _put_in_order(processes)
+        _sort_by_id(processes)
         self._register(broker)
-        self._handle_unclean_shutdown(
-            broker
-        )  # a broker of that id may have been removed, with all that it had
+        self._handle_unclean_shutdown(broker)  # a removed broker may have had this id
         self._announce(broker)
         self.unfence(broker)
         self.heartbeats.reconcile()
@@ -168,10 +165,10 @@ class Controller:
         broker.fenced = True
         brokers = self._brokers
         brokers[broker.node_id] = broker
-        _put_in_order(brokers)
+        _sort_by_id(brokers)
 
     def unregister(self, broker: Broker) -> None:
-        """Take the registration away: the broker leaves every ISR. Its process goes on."""
+        """Remove the registration: the broker leaves every ISR. Its process continues."""
         self.fence(broker, "unregistered")
         del self._brokers[broker.node_id]
         self._metadata.changed()
@@ -179,7 +176,7 @@ class Controller:
         self._replication.broker_changed(broker.node_id)
 
     def remove(self, broker: Broker) -> None:
-        """Stop a broker, if it is not stopped, and take its registration away for good."""
+        """Stop a broker, if it is not stopped, and remove its registration for good."""
         if broker.state != STOPPED:
             self.stop(broker, CONTROLLED)
         if broker.node_id in self._brokers:
@@ -189,9 +186,9 @@ class Controller:
         self._notify(broker)
 
     def fail_log_dir(self, broker: Broker, path: str) -> None:
-        """A directory cannot be written to any more: its replicas leave their ISRs.
+        """Fail a log directory: its replicas leave their ISRs.
 
-        A broker without another directory ends at once.
+        A broker without another directory stops at once.
         """
         broker.log_dirs.failed.add(path)
         self._metadata.changed()
@@ -203,14 +200,14 @@ class Controller:
         self._replication.broker_changed(broker.node_id)
 
     def pause(self, broker: Broker, fence_after_ms: int) -> None:
-        """Pause the process; the controller fences it when its session is over."""
+        """Pause the process; the controller fences it when its session expires."""
         self._transition(broker, ProcessEvent.PAUSE)
         self._resign_if_controller(broker)
         self._replication.broker_changed(broker.node_id)
-        self._contact_lost(broker, fence_after_ms)
+        self._heartbeats_ended(broker, fence_after_ms)
 
     def resume(self, broker: Broker) -> None:
-        """Let a paused process go on; its next heartbeat brings it back."""
+        """Resume a paused process; its next heartbeat unfences it."""
         self._transition(broker, ProcessEvent.RESUME)
         if broker.has_newest_image:
             self.heartbeat_received(broker)
@@ -219,7 +216,7 @@ class Controller:
         broker.resume()
 
     def _transition(self, broker: Broker, event: ProcessEvent) -> None:
-        """Change the state of a process, and announce it."""
+        """Change the state of a process, and emit the change."""
         broker.state = after(broker.node_id, broker.state, event)
         self._announce(broker)
 
@@ -231,16 +228,16 @@ class Controller:
         for observer in self.on_broker_state:
             observer(broker)
 
-    # -- brokers and their way to the controller ---------------------------------------------------
+    # -- links to the controller -------------------------------------------------------------------
 
     def links_changed(self, fence_after_ms: int | None) -> None:
-        """Some links went down or came up: brokers may have lost or found the controller.
+        """Links were cut or healed: brokers may have lost or found the controller.
 
-        When brokers part, the largest group that still holds together has the controller; of equal
+        Among the groups of brokers that reach each other, the largest has the controller; of equal
         groups the one that had it.
         """
         alive = [b.node_id for b in self._processes.values() if b.state != STOPPED]
-        self._place_controller(
+        self._move_controller(
             [node_id for node_id in alive if self._processes[node_id].state == RUNNING]
         )
         lost = []
@@ -255,31 +252,28 @@ class Controller:
         self._publisher.freeze(lost)
         for broker in lost:
             self._emit_change(broker, "unreachable")
-            self._contact_lost(broker, fence_after_ms)
+            self._heartbeats_ended(broker, fence_after_ms)
         self._replication.links_changed()
 
     def reaches(self, node_id: int) -> bool:
-        """Whether a broker and the controller can talk to each other."""
-        network, controller_id = self._replication.network, self.node_id
-        return node_id == controller_id or (
-            network.is_up(node_id, controller_id) and network.is_up(controller_id, node_id)
-        )
+        """Whether the links between a broker and the controller are up both ways."""
+        return node_id == self.node_id or self._replication.network.reaches(node_id, self.node_id)
 
-    def _place_controller(self, running: list[int]) -> None:
-        """Let the largest group have the controller. Paused brokers elect none."""
+    def _move_controller(self, running: list[int]) -> None:
+        """Move the controller to the largest group. Paused brokers elect none."""
         groups = self._replication.network.groups(running)
         if groups:
             size = max(map(len, groups))
             largest = [group for group in groups if len(group) == size]
             if all(self.node_id not in group for group in largest):
-                alive = [node_id for node_id in largest[0] if self._is_up(node_id)]
+                alive = [node_id for node_id in largest[0] if self._is_alive(node_id)]
                 self.take_over(min(alive or largest[0]))
 
     # -- sessions and fencing ----------------------------------------------------------------------
 
-    def _contact_lost(self, broker: Broker, fence_after_ms: int | None) -> None:
-        """No heartbeat arrives any more: the session ends after that time, or when it would have
-        ended anyway. None leaves the time to `mockbroker.failure.detection`.
+    def _heartbeats_ended(self, broker: Broker, fence_after_ms: int | None) -> None:
+        """Heartbeats end: the session expires after this time, or earlier if it would have expired
+        then. None leaves the time to `mockbroker.failure.detection`.
         """
         if broker.fenced:
             return
@@ -295,34 +289,34 @@ class Controller:
         self.fence_at(broker, due_ms if known_ms is None else min(known_ms, due_ms))
 
     def heartbeat_received(self, broker: Broker) -> None:
-        """A heartbeat arrived. An unregistered broker stays so until it is started again."""
+        """Handle a heartbeat. An unregistered broker stays unregistered until its next start."""
         self._cancel_fencing(broker)
         if broker.fenced and broker.node_id in self._brokers:
             self.unfence(broker)
 
     def expire(self, broker: Broker) -> None:
-        """No heartbeat has arrived for the time of a session."""
+        """Fence a broker that has sent no heartbeat for the session timeout."""
         self.fence(broker, SESSION_EXPIRED)
 
     def fence_at(self, broker: Broker, due_ms: int) -> None:
-        """Let a broker's session end at `due_ms`, unless a heartbeat arrives before."""
+        """Let a broker's session expire at `due_ms`, unless a heartbeat arrives before."""
         self._cancel_fencing(broker)
         self._fencing[broker.node_id] = self._runtime.timers.call_at(
             due_ms, lambda: self.fence(broker, SESSION_EXPIRED)
         )
 
     def fencing_at_ms(self, node_id: int) -> int | None:
-        """When a broker is fenced if no heartbeat arrives before; None for never."""
+        """The time at which a broker is fenced unless a heartbeat arrives; None for never."""
         timer = self._fencing.get(node_id)
         return None if timer is None else timer.deadline_ms
 
     @property
     def fencing_count(self) -> int:
-        """How many brokers are fenced if no heartbeat arrives."""
+        """The number of brokers that are fenced unless a heartbeat arrives."""
         return len(self._fencing)
 
     def cancel_fencing(self) -> None:
-        """Cancel every fencing that is due later."""
+        """Cancel every scheduled fencing."""
         for timer in self._fencing.values():
             timer.cancel()
         self._fencing.clear()
@@ -333,7 +327,7 @@ class Controller:
             timer.cancel()
 
     def fence(self, broker: Broker, reason: str) -> None:
-        """The broker is not alive any more: it leaves every ISR and leads nothing."""
+        """Fence a broker: it leaves every ISR and leads nothing."""
         self._cancel_fencing(broker)
         if broker.fenced:
             return
@@ -344,85 +338,74 @@ class Controller:
         self._leave_isrs(broker, reason)
 
     def unfence(self, broker: Broker) -> None:
-        """The broker is alive: leaderless partitions may find their leader in it."""
+        """Unfence a broker: leaderless partitions may elect it."""
         self._cancel_fencing(broker)
         broker.fenced = False
         self._metadata.changed()
         self._emit_change(broker, "unfenced")
         self._take_over_if_vacant(broker)
-        self._for_each(self._elect_if_leaderless, "unfenced")
+        for partition in self._metadata.image.partitions():
+            if partition.leader_id == NO_LEADER:
+                self._change(partition).apply("unfenced")
         self._replication.broker_changed(broker.node_id)
 
     def _leave_isrs(self, broker: Broker, reason: str, path: str | None = None) -> None:
-        """Take the broker out of every ISR, or of those of the replicas in one directory."""
-        node_id, place_of = broker.node_id, broker.log_dirs.place_of
-
-        def leave(partition: Partition, reason: str) -> None:
-            if node_id in partition.isr and (path is None or place_of(partition) == path):
+        """Remove the broker from every ISR, or from those of the replicas in one directory."""
+        node_id, dir_of = broker.node_id, broker.log_dirs.dir_of
+        for partition in self._metadata.image.partitions():
+            if node_id in partition.isr and (path is None or dir_of(partition) == path):
                 change = self._change(partition)
                 change.isr.remove(node_id)
                 change.apply(reason)
 
-        self._for_each(leave, reason)
-
     def _handle_unclean_shutdown(self, broker: Broker) -> None:
-        """After an unclean end: out of the ISR and of the eligible leaders."""
+        """Remove the broker from ISRs and ELRs after an unclean shutdown (KIP-966)."""
         node_id = broker.node_id
         if not self._control.elr_enabled:
             return
-
-        def distrust(partition: Partition, reason: str) -> None:
+        for partition in self._metadata.image.partitions():
             if node_id in partition.isr or node_id in partition.elr:
                 change = self._change(partition)
                 change.isr = [n for n in change.isr if n != node_id]
                 change.unclean_shutdown = node_id
-                change.apply(reason)
-
-        self._for_each(distrust, "unclean shutdown")
-
-    def _elect_if_leaderless(self, partition: Partition, reason: str) -> None:
-        if partition.leader_id == NO_LEADER:
-            self._change(partition).apply(reason)
+                change.apply("unclean shutdown")
 
     def _change(self, partition: Partition) -> PartitionChange:
-        """A change in which an unclean election is held if the topic allows it."""
+        """A change with an unclean election where the topic allows it."""
         change = PartitionChange(self._control, partition)
         if partition.topic.configs.unclean_leader_election_enable:
             change.election = Election.UNCLEAN
         return change
 
-    def _for_each(self, act: Callable[[Partition, str], None], reason: str) -> None:
-        for topic in list(self._metadata.image.topics.values()):
-            for partition in topic.partitions:
-                act(partition, reason)
-
     # -- which broker is the controller ------------------------------------------------------------
 
-    def _is_up(self, node_id: int) -> bool:
+    def _is_alive(self, node_id: int) -> bool:
         broker = self._brokers.get(node_id)
         return broker is not None and not broker.fenced
 
     def _resign_if_controller(self, broker: Broker) -> None:
-        """Let the next live broker take over, if this one is the controller. A paused broker takes
-        over only from a fenced one, and only if no other runs.
+        """If this broker is the controller, move the controller to the next live broker. A paused
+        broker takes over only from a fenced one, and only if no other runs.
         """
         if self.node_id != broker.node_id:
             return
-        others = [n for n in self._brokers if n != self.node_id and self._is_up(n)]
+        others = [n for n in self._brokers if n != self.node_id and self._is_alive(n)]
         running = [n for n in others if self._metadata.is_running(n)]
         if running or broker.fenced:
             self.take_over((running or others or [NO_LEADER])[0])
 
     def _take_over_if_vacant(self, broker: Broker) -> None:
-        """Let this broker take over, if it is live and the controller is not, or is paused."""
+        """Make this broker the controller, if it is live and the present controller is not, or is
+        paused.
+        """
         present = self.node_id
-        if self._is_up(broker.node_id) and not (
-            self._is_up(present) and self._metadata.is_running(present)
+        if self._is_alive(broker.node_id) and not (
+            self._is_alive(present) and self._metadata.is_running(present)
         ):
             self.take_over(broker.node_id)
 
     def take_over(self, node_id: int) -> None:
-        """Let another broker be the active controller, -1 for none."""
+        """Make another broker the active controller, -1 for none."""
         self._metadata.image.controller_id = node_id
         if node_id != NO_LEADER:
             self.epoch += 1
@@ -435,7 +418,7 @@ class Controller:
         self._runtime.emit(BrokerChanged(now_ms, broker.node_id, change, broker.epoch))
 
 
-def _put_in_order(brokers: dict[int, Broker]) -> None:
+def _sort_by_id(brokers: dict[int, Broker]) -> None:
     """Sort brokers by their ids, in place."""
     ordered = sorted(brokers.items())
     brokers.clear()

@@ -1,19 +1,18 @@
-"""Changing the configs of a resource: which overrides it has, and which it would have afterwards.
+"""Changes of the configs of a resource.
 
-A *resource* is a topic, a broker (or all of them), a group, a client metrics subscription or a
-broker's loggers. `AlterConfigs` replaces all overrides of one, `IncrementalAlterConfigs` applies
-operations to them; both then take the same checks in the same order as Kafka's broker and
-controller do.
+A *resource* is a topic, a broker (or all brokers), a group, a client metrics subscription or the
+loggers of a broker. AlterConfigs replaces all its overrides, IncrementalAlterConfigs applies
+operations to them. Both then run the checks of Kafka's broker and controller, in the same order.
+
+Source: ConfigAdminManager, ConfigurationControlManager.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from mockbroker.core.brokers.broker import Broker
-from mockbroker.core.cluster import Cluster
 from mockbroker.core.configs.control import (
     LOG_LEVELS,
     MIN_ISR,
@@ -35,12 +34,17 @@ from mockbroker.core.errors import ApiError
 from mockbroker.core.metadata.topic import why_invalid_name
 from mockbroker.core.replication.elections import clear_eligible_leaders
 from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.types import parse_integer
+
+if TYPE_CHECKING:
+    from mockbroker.core.brokers.broker import Broker
+    from mockbroker.core.cluster_state import ClusterState
 
 K = TypeVar("K", int, str)
 
 
 class ResourceType(IntEnum):
-    """Kinds of resources that have configs (ConfigResource.Type), by their code on the wire."""
+    """The types of resources (ConfigResource.Type), with their codes in messages."""
 
     TOPIC = 2
     BROKER = 4
@@ -50,7 +54,7 @@ class ResourceType(IntEnum):
 
 
 class Op(IntEnum):
-    """What an incremental change does to one config (AlterConfigOp.OpType)."""
+    """The operation of an incremental change (AlterConfigOp.OpType)."""
 
     SET = 0
     DELETE = 1
@@ -66,6 +70,14 @@ class Change(NamedTuple):
     value: str | None
 
 
+def set_or_deleted(configs: Mapping[str, str | None]) -> list[Change]:
+    """The changes that set each config to its value, or delete it if that is None."""
+    return [
+        Change(name, Op.DELETE if value is None else Op.SET, value)
+        for name, value in configs.items()
+    ]
+
+
 _TABLES: dict[ResourceType, Mapping[str, ConfigDef]] = {
     ResourceType.TOPIC: TOPIC_CONFIGS,
     ResourceType.BROKER: BROKER_CONFIGS,
@@ -75,26 +87,28 @@ _TABLES: dict[ResourceType, Mapping[str, ConfigDef]] = {
 
 
 def check_changes(names: Iterable[str], null_names: Iterable[str]) -> None:
-    """Raise ApiError INVALID_REQUEST when a config is named twice or lacks the value it needs."""
+    """Raise ApiError INVALID_REQUEST for a duplicate name, or a null value."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
             raise ApiError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
         seen.add(name)
-    nulls = ",".join(null_names)
-    if nulls:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {nulls}")
+    nulls = list(null_names)
+    if nulls:  # one of them may be the empty name
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST, f"Null value not supported for : {','.join(nulls)}"
+        )
 
 
 def alter_incrementally(
-    cluster: Cluster,
+    cluster: ClusterState,
     broker: Broker,
     resource: tuple[int, str],
     changes: list[Change],
     *,
     validate_only: bool,
 ) -> None:
-    """Apply `changes` to a (type, name) resource, as asked of `broker`. Raises ApiError."""
+    """Apply `changes` to a (type, name) resource; `broker` got the request. Raises ApiError."""
     kind, name = resource
     check_changes(
         (change.name for change in changes),
@@ -117,19 +131,19 @@ def alter_incrementally(
 
 
 def replace_overrides(
-    cluster: Cluster,
+    cluster: ClusterState,
     broker: Broker,
     resource: tuple[int, str],
     overrides: Mapping[str, str],
     *,
     validate_only: bool,
 ) -> None:
-    """Give a (type, name) resource exactly these overrides. Raises ApiError."""
+    """Replace the overrides of a (type, name) resource. Raises ApiError."""
     _replace(cluster, broker, resource, overrides, overrides, validate_only=validate_only)
 
 
 def _replace(
-    cluster: Cluster,
+    cluster: ClusterState,
     broker: Broker,
     resource: tuple[int, str],
     overrides: Mapping[str, str],
@@ -137,9 +151,9 @@ def _replace(
     *,
     validate_only: bool,
 ) -> None:
-    """Check the overrides of a resource and put them in force; `written` are named in the request.
+    """Check and set the overrides of a resource; `written` are the names in the request.
 
-    Kafka writes a broker's config down again even with the value that it has (KAFKA-14136).
+    Kafka writes a broker's config again even if its value does not change (KAFKA-14136).
     """
     kind, name = _known_type(resource[0]), resource[1]
     match kind:
@@ -181,7 +195,7 @@ def _known_type(kind: int) -> ResourceType:
 
 
 def _broker_name(broker: Broker, name: str) -> int | None:
-    """The broker that a BROKER resource names: the receiving one, or None for all of them."""
+    """The broker of a BROKER resource: the receiver of the request, or None for all brokers."""
     if not name:
         return None
     _check_node_id(broker, name, "Unexpected broker id, expected")
@@ -190,7 +204,7 @@ def _broker_name(broker: Broker, name: str) -> int | None:
 
 def _check_node_id(broker: Broker, name: str, unexpected: str) -> None:
     """Raise ApiError unless `name` is the id of this broker."""
-    node_id = parse_node_id(name)
+    node_id = parse_integer(name)
     if node_id is None:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
     if node_id != broker.node_id:
@@ -198,13 +212,7 @@ def _check_node_id(broker: Broker, name: str, unexpected: str) -> None:
         raise ApiError(ErrorCode.INVALID_REQUEST, message)
 
 
-def parse_node_id(name: str) -> int | None:
-    """A resource name as a node id, or None; leading zeros and a sign are fine, as in Java."""
-    digits = name[1:] if name[:1] in ("+", "-") else name
-    return int(name) if digits.isascii() and digits.isdigit() else None
-
-
-def _check_topic(cluster: Cluster, name: str, overrides: Mapping[str, str]) -> None:
+def _check_topic(cluster: ClusterState, name: str, overrides: Mapping[str, str]) -> None:
     if not name:
         raise ApiError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
     reason = why_invalid_name(name)
@@ -215,7 +223,7 @@ def _check_topic(cluster: Cluster, name: str, overrides: Mapping[str, str]) -> N
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
 
-def _overrides(cluster: Cluster, kind: ResourceType, name: str) -> Mapping[str, str]:
+def _overrides(cluster: ClusterState, kind: ResourceType, name: str) -> Mapping[str, str]:
     match kind:
         case ResourceType.TOPIC:
             topic = cluster.topics.get(name)
@@ -230,7 +238,7 @@ def _overrides(cluster: Cluster, kind: ResourceType, name: str) -> Mapping[str, 
             return cluster.configs.client_metrics.get(name, {})
 
 
-def _store(cluster: Cluster, kind: ResourceType, name: str, overrides: dict[str, str]) -> None:
+def _store(cluster: ClusterState, kind: ResourceType, name: str, overrides: dict[str, str]) -> None:
     configs = cluster.configs
     match kind:
         case ResourceType.TOPIC:
@@ -250,7 +258,7 @@ def _store(cluster: Cluster, kind: ResourceType, name: str, overrides: dict[str,
 
 
 def _put(store: dict[K, dict[str, str]], key: K, overrides: dict[str, str]) -> None:
-    """A resource without overrides is as if it had never been configured."""
+    """Set the overrides of a resource; one without overrides is removed."""
     if overrides:
         store[key] = overrides
     else:
@@ -282,7 +290,7 @@ def _apply(kind: ResourceType, overrides: dict[str, str], change: Change) -> Non
                     items.remove(item)
         overrides[name] = ",".join(items)
     else:
-        # A broker checks the code itself; the controller stumbles over it.
+        # Brokers check the code; the controller throws an exception.
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
@@ -312,7 +320,7 @@ def _alter_loggers(
 def _check_logger(broker: Broker, change: Change) -> None:
     logger, op, level = change
     if op not in Op._value2member_map_:
-        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # a real broker stumbles over it
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka throws an exception
     if op in (Op.APPEND, Op.SUBTRACT):
         raise ApiError(
             ErrorCode.INVALID_REQUEST,

@@ -1,9 +1,10 @@
-"""What the controller and the brokers check before configs change.
+"""The checks of the controller and the brokers before a change of configs.
 
-Each check takes the whole set of overrides that a resource would have afterwards, because some
-configs only fit together, and raises ApiError. The counterparts in Kafka are
-ControllerConfigurationValidator, LogConfig, GroupConfig, ClientMetricsConfigs, DynamicBrokerConfig
-and RuntimeLoggerManager; who gets an INVALID_REQUEST and who an INVALID_CONFIG is theirs.
+Each check gets all new overrides of a resource, because some configs depend on each other, and
+raises ApiError with Kafka's error code.
+
+Source: ControllerConfigurationValidator, LogConfig, GroupConfig, ClientMetricsConfigs,
+DynamicBrokerConfig, RuntimeLoggerManager.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def _check_compaction_lags(configs: ClusterConfigs, values: Mapping[str, ConfigV
 # -- groups
 # --------------------------------------------------------------------------------------------
 
-# Group configs that brokers bound: name -> (broker config of the minimum, of the maximum).
+# The bounds of group configs: name -> (broker config of the minimum, of the maximum).
 _GROUP_BOUNDS: Mapping[str, tuple[str | None, str | None]] = {
     **{
         f"{kind}.{name}": (f"group.{kind}.min.{name}", f"group.{kind}.max.{name}")
@@ -179,7 +180,7 @@ def _check_client_pattern(pattern: str) -> None:
 # -------------------------------------------------------------------------------------------
 
 _LISTENER_PREFIX = "listener.name."
-# Set for one listener at a time, under that prefix (DynamicBrokerConfig.DYNAMIC_SECURITY_CONFIGS).
+# Configs of one listener, with that prefix (DynamicBrokerConfig.DYNAMIC_SECURITY_CONFIGS).
 _LISTENER_SECURITY = tuple(
     f"ssl.{name}"
     for name in (
@@ -213,9 +214,9 @@ CLEANER_THREADS = "log.cleaner.threads"
 def check_broker_configs(
     control: ReplicationControl, overrides: Mapping[str, str], node_id: int | None
 ) -> None:
-    """Raise ApiError unless brokers take `overrides` while they run; None stands for all brokers.
+    """Raise ApiError unless `overrides` are valid dynamic configs; `node_id` None: of all brokers.
 
-    Unknown names pass: they may be meant for a plug-in.
+    Unknown names are valid, because they may be those of a plug-in.
     """
     known = {name: d for name in overrides if (d := BROKER_CONFIGS.get(name)) is not None}
     fixed = [name for name, d in known.items() if d.mode is UpdateMode.READ_ONLY]
@@ -258,7 +259,7 @@ def _check_thread_count(
     if node_id is None and name in control.configs.dynamic_broker.get(node, {}):
         return  # the broker's own value stays in force
     if name == CLEANER_THREADS:
-        if value == 0:  # Kafka divides the cleaner's buffers among them before it looks
+        if value == 0:  # Kafka divides the cleaner's buffers by it before it checks the value
             raise ApiError(ErrorCode.INVALID_REQUEST, "/ by zero")
         few = f"Log cleaner threads cannot be reduced to less than half the current value {current}"
         many = (
@@ -284,10 +285,10 @@ def check_min_isr_stays(
     written: Container[str],
     node_id: int | None,
 ) -> None:
-    """Raise ApiError INVALID_CONFIG where min.insync.replicas would differ between brokers.
+    """Raise ApiError INVALID_CONFIG if min.insync.replicas would differ between brokers.
 
-    While eligible leader replicas are on, the controller needs one value for all (KIP-966). A
-    request may not even name it for one broker, be it to delete what is not set
+    With eligible leader replicas the controller needs one value for all brokers (KIP-966). A
+    request must not even delete the unset config of one broker
     (ConfigurationControlManager.isDisallowedBrokerMinIsrTransition).
     """
     if not control.elr_enabled:

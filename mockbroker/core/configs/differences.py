@@ -1,7 +1,4 @@
-"""Where a cluster differs from Kafka on purpose, because tests want it: each by a config.
-
-`strict` sets all of them as Kafka has them.
-"""
+"""The deliberate differences from Kafka, each with its config. `strict` sets Kafka's values."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from typing import NamedTuple
 
 
 class Difference(NamedTuple):
-    """A broker config, its value here, and the value with which the cluster does as Kafka does."""
+    """A broker config, its default here, and the value with Kafka's behaviour."""
 
     config: str
     ours: str
@@ -18,7 +15,8 @@ class Difference(NamedTuple):
 
 
 INITIAL_REBALANCE = "group.initial.rebalance.delay.ms"
-FETCH_MAKES_WAY = "mockbroker.fetch.makes.way"
+FETCH_YIELDS = "mockbroker.fetch.makes.way"
+AUTO_CREATED_AT_ONCE = "mockbroker.auto.created.at.once"
 FAILURE_DETECTION = "mockbroker.failure.detection"
 
 DIFFERENCES = (
@@ -29,17 +27,24 @@ DIFFERENCES = (
         "The first rebalance of an empty group begins at once. Kafka waits for more members.",
     ),
     Difference(
-        FETCH_MAKES_WAY,
+        FETCH_YIELDS,
         "true",
         "false",
         "A Fetch that waits for records is answered when its client sends another request on the "
         "same connection. In Kafka that request waits for up to `fetch.max.wait.ms`.",
     ),
     Difference(
+        AUTO_CREATED_AT_ONCE,
+        "true",
+        "false",
+        "The Metadata that creates a topic has it in its answer. Kafka answers "
+        "UNKNOWN_TOPIC_OR_PARTITION, and a client asks again after a pause of 100 ms.",
+    ),
+    Difference(
         FAILURE_DETECTION,
         "immediate",
         "session",
-        "The controller fences a broker at once when its process is killed or its way to the "
+        "The controller fences a broker at once when its process is killed or its link to the "
         "controller is cut. Kafka fences it after `broker.session.timeout.ms`.",
     ),
     Difference(
@@ -47,24 +52,24 @@ DIFFERENCES = (
         "direct",
         "stepwise",
         "A follower has each record as soon as its leader has it. In Kafka followers fetch, and "
-        "learn of the high watermark with the Fetch after that.",
+        "get the high watermark with the next Fetch.",
     ),
     Difference(
         "mockbroker.transaction.marker.delay.ms",
         "0",
         "1",
-        "Transaction markers are written at once. In Kafka they take their time, and clients meet "
+        "Transaction markers are written at once. In Kafka they take time, and clients get "
         "CONCURRENT_TRANSACTIONS.",
     ),
     Difference(
         "record.validation",
         "headers",
         "always",
-        "The records of a large batch are not opened. Kafka validates each.",
+        "The records of a large batch are not decoded. Kafka validates each.",
     ),
 )
 
 
 def strict_configs() -> dict[str, str]:
-    """The configs with which a cluster does as Kafka does."""
+    """The configs with Kafka's behaviour."""
     return {each.config: each.kafka for each in DIFFERENCES}

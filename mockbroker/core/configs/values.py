@@ -1,15 +1,14 @@
-"""The configs in force: overrides in layers over the defaults, resolved to typed values.
+"""The configs of a cluster: layers of overrides over the defaults, resolved to typed values.
 
-A broker config is looked up, as Kafka does, in the broker's own dynamic configs, then in the
-dynamic defaults of the cluster, then in the static ones (server.properties), then in the table of
-defaults. A topic config is looked up in the topic's overrides and then in the broker configs behind
-it. Overrides are kept as text, as they came, because that is what describes show; typed values are
-cached.
+As in Kafka, a broker config is looked up in the broker's dynamic configs, then in the cluster's
+dynamic defaults, then in the static configs (server.properties), then in the table of defaults. A
+topic config is looked up in the topic's overrides and then in its broker configs. Overrides are
+kept as text for DescribeConfigs; typed values are cached.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -28,14 +27,14 @@ from mockbroker.core.security.authorizer import CONFIGS as AUTHORIZER_CONFIGS
 
 MS_PER_UNIT = {"minutes": 60_000, "hours": 3_600_000}
 
-# Kafka's replication factors of internal topics; a smaller cluster takes as many as it has brokers.
+# The replication factors of internal topics; in a smaller cluster they are the broker count.
 _INTERNAL_FACTORS = (
     "offsets.topic.replication.factor",
     "transaction.state.log.replication.factor",
     "share.coordinator.state.topic.replication.factor",
 )
 
-# What the cluster decides by itself; the command line has flags of its own for these.
+# The cluster sets these itself; the command line has flags for them.
 STRUCTURAL = frozenset(
     (
         "advertised.listeners",
@@ -52,7 +51,7 @@ STRUCTURAL = frozenset(
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from, by its code in DescribeConfigs responses."""
+    """The source of a value, by its code in DescribeConfigs responses."""
 
     DYNAMIC_TOPIC = 1
     DYNAMIC_BROKER = 2
@@ -65,7 +64,7 @@ class ConfigSource(IntEnum):
 
 
 class Synonym(NamedTuple):
-    """One place where a config has a value, with its text."""
+    """One source with a value of a config, as text."""
 
     name: str
     value: str | None
@@ -73,28 +72,26 @@ class Synonym(NamedTuple):
 
 
 def check_static(overrides: Mapping[str, str]) -> dict[str, str]:
-    """Check broker configs given at start; ConfigError names the first bad key and why it is
-    refused.
-    """
+    """Check the broker configs of a start. Raises ConfigError for the first invalid key."""
     for key, text in overrides.items():
         definition = BROKER_CONFIGS.get(key)
         if definition is None:
             if key in AUTHORIZER_CONFIGS:
-                continue  # handed on to the authorizer as it is
+                continue  # for the authorizer
             if key in TOPIC_SYNONYMS:
                 hint = f"a topic config; for its default set {TOPIC_SYNONYMS[key][0]}"
                 raise ConfigError(key, hint)
             raise ConfigError(key, "no broker config of Kafka 4.3 has this name")
         if key in STRUCTURAL:
-            raise ConfigError(key, "decided by the cluster itself, not by a config")
+            raise ConfigError(key, "set by the cluster itself, not by a config")
         definition.parse(text)
     return dict(overrides)
 
 
 def static_configs(overrides: Mapping[str, str], brokers: int) -> dict[str, str]:
-    """The static configs of a cluster of so many brokers: what was asked for, over what fits tests.
+    """The static configs of a cluster of so many brokers: `overrides` over defaults for tests.
 
-    Each is a visible broker config (source STATIC_BROKER_CONFIG), as if server.properties had it.
+    Each is a broker config with source STATIC_BROKER_CONFIG, as if server.properties had it.
     """
     static = {INITIAL_REBALANCE: "0"}
     for name in _INTERNAL_FACTORS:
@@ -106,7 +103,7 @@ def static_configs(overrides: Mapping[str, str], brokers: int) -> dict[str, str]
 
 
 def family_of(name: str) -> tuple[str, ...]:
-    """The broker configs that stand for the same thing in different units, the strongest first."""
+    """The broker configs for the same value in different units, by precedence."""
     return _FAMILIES.get(name, (name,))
 
 
@@ -116,7 +113,7 @@ _FAMILIES = {
 
 
 class ClusterConfigs:
-    """Broker, group and client-metrics configs of a cluster. `version` grows with every change."""
+    """Broker, group and client-metrics configs of a cluster. `version` rises with each change."""
 
     __slots__ = (
         "_values",
@@ -124,6 +121,7 @@ class ClusterConfigs:
         "dynamic_broker",
         "dynamic_default",
         "groups",
+        "on_changed",
         "static",
         "version",
     )
@@ -136,16 +134,17 @@ class ClusterConfigs:
         self.client_metrics: dict[str, dict[str, str]] = {}
         self.version = 0
         self._values: dict[str, ConfigValue] = {}
+        self.on_changed: list[Callable[[], None]] = []
 
     def changed(self) -> None:
-        """Call after an edit of any layer: forgets the resolved values."""
+        """Drop the cached values. Must be called after a change of a layer."""
         self._values.clear()
         self.version += 1
+        for observer in self.on_changed:
+            observer()
 
     def get(self, name: str) -> ConfigValue:
-        """The typed value of a broker config as the cluster as a whole sees it; KeyError if
-        unknown.
-        """
+        """The typed value of a broker config for the whole cluster. Raises KeyError."""
         try:
             return self._values[name]
         except KeyError:
@@ -153,7 +152,7 @@ class ClusterConfigs:
             return value
 
     def get_int(self, name: str) -> int:
-        """The value of a broker config that is an integer, as `get` has it."""
+        """The same as `get`, for an integer."""
         value = self.get(name)
         assert isinstance(value, int)
         return value
@@ -163,6 +162,11 @@ class ClusterConfigs:
         own = self.dynamic_broker.get(node_id)
         return self._resolve(name, node_id) if own and name in own else self.get(name)
 
+    def dynamic(self, node_id: int, name: str) -> str | None:
+        """A dynamic config of one broker, or of all, as text: also one that no table has."""
+        own = self.dynamic_broker.get(node_id, {}).get(name)
+        return self.dynamic_default.get(name) if own is None else own
+
     def _resolve(self, name: str, node_id: int | None) -> ConfigValue:
         definition = BROKER_CONFIGS[name]
         for synonym in self.layers(name, node_id):
@@ -171,7 +175,7 @@ class ClusterConfigs:
         return definition.default_value()
 
     def layers(self, name: str, node_id: int | None) -> Iterator[Synonym]:
-        """Every place where broker config `name` itself has a value, the strongest first."""
+        """The values of broker config `name` in all layers, by precedence."""
         if node_id is not None:
             text = self.dynamic_broker.get(node_id, {}).get(name)
             if text is not None:
@@ -187,9 +191,9 @@ class ClusterConfigs:
             yield Synonym(name, definition.default, ConfigSource.DEFAULT)
 
     def topic_default(self, name: str, node_id: int | None = None) -> ConfigValue:
-        """The value a topic config takes when the topic has no override of its own.
+        """The value of a topic config without an override.
 
-        Logs follow the cluster's value; that of a single broker (`node_id`) is for describing only.
+        Logs use the value of the cluster; DescribeConfigs shows that of a broker, `node_id`.
         """
         for synonym in TOPIC_SYNONYMS.get(name, ()):
             value = self.get(synonym) if node_id is None else self.get_for(node_id, synonym)
@@ -204,7 +208,7 @@ class ClusterConfigs:
         return TOPIC_CONFIGS[name].default_value()
 
     def group_value(self, group_id: str, name: str) -> ConfigValue:
-        """The typed value of a group config: the group's own, else the broker config behind it."""
+        """The typed value of a group config: the group's override, else its broker config."""
         definition = GROUP_CONFIGS[name]
         text = self.groups.get(group_id, {}).get(name)
         if text is not None:
@@ -214,18 +218,20 @@ class ClusterConfigs:
 
 
 class TopicConfigs:
-    """The configs in force for one topic, typed, as attributes (dots become underscores).
+    """The typed configs of one topic, as attributes (dots become underscores).
 
-    Every topic config is one. Those that are read in the code are declared here, with their types.
-    Holders may keep the object: a change of the topic's or the brokers' configs is seen in place.
+    Each topic config is an attribute; those used in the code are declared here. A change of the
+    topic's or the brokers' configs changes the object in place.
     """
 
     cleanup_policy: tuple[str, ...]
     compression_type: str
     delete_retention_ms: int
     flush_messages: int
+    follower_replication_throttled_replicas: tuple[str, ...]
     index_interval_bytes: int
     internal_segment_bytes: int | None
+    leader_replication_throttled_replicas: tuple[str, ...]
     max_compaction_lag_ms: int
     max_message_bytes: int
     message_timestamp_after_max_ms: int
@@ -244,7 +250,7 @@ class TopicConfigs:
     compacted: bool  # cleanup.policy contains compact
     deleting: bool  # cleanup.policy contains delete
     log_append_time: bool  # message.timestamp.type is LogAppendTime
-    roll_limits: RollLimits  # when a segment is full or too old
+    roll_limits: RollLimits  # the limits of a segment
 
     def __init__(self, cluster_configs: ClusterConfigs, overrides: Mapping[str, str]) -> None:
         self.overrides: dict[str, str] = {}
@@ -252,7 +258,7 @@ class TopicConfigs:
         self.replace(overrides)
 
     def replace(self, overrides: Mapping[str, str]) -> None:
-        """Take `overrides` (already validated) in place of the present ones and resolve anew."""
+        """Replace the overrides by validated ones, and resolve them."""
         self.overrides = dict(overrides)
         self.resolve()
 
@@ -269,10 +275,10 @@ class TopicConfigs:
         self.log_append_time = self.message_timestamp_type == "LogAppendTime"
 
     def _roll_limits(self) -> RollLimits:
-        """As LogConfig.segmentSize and maxSegmentMs have them."""
+        """The limits as LogConfig.segmentSize and maxSegmentMs."""
         segment_bytes, segment_ms = self.internal_segment_bytes, self.segment_ms
         if self.compacted and self.max_compaction_lag_ms > 0:
-            # What has to be compacted by then must have left the active segment (KIP-354).
+            # Records that have to be compacted must not be in the active segment (KIP-354).
             segment_ms = min(segment_ms, self.max_compaction_lag_ms)
         return RollLimits(
             self.segment_bytes if segment_bytes is None else segment_bytes,

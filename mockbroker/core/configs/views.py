@@ -1,8 +1,6 @@
-"""What DescribeConfigs and CreateTopics show of the configs: entries with their sources
-(ConfigHelper).
+"""The entries of configs for DescribeConfigs and CreateTopics (ConfigHelper).
 
-An entry's synonyms are all places where the config has a value, the strongest first; the first of
-them is its source.
+The synonyms of an entry are the sources with a value, by precedence; the first one is its source.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from mockbroker.core.metadata.topic import Topic
 
 
 class ConfigEntry(NamedTuple):
-    """One config as it is shown. `type` is the wire's code, 0 for a name in no table."""
+    """One config. `type` is its code in messages, 0 for an unknown name."""
 
     name: str
     value: str | None
@@ -39,12 +37,12 @@ class ConfigEntry(NamedTuple):
 
 
 def topic_entries(cluster: Cluster, topic: Topic, node_id: int) -> Iterator[ConfigEntry]:
-    """The configs of a topic as broker `node_id` sees them."""
+    """The configs of a topic on broker `node_id`."""
     overrides = topic.configs.overrides
     for name, definition in TOPIC_CONFIGS.items():
         if definition.internal and name not in overrides:
             continue
-        synonyms = _behind_topic_config(cluster.configs, name, node_id)
+        synonyms = _topic_config_synonyms(cluster.configs, name, node_id)
         if name in overrides:
             value = to_text(definition.parse(overrides[name]))
             synonyms.insert(0, Synonym(name, value, ConfigSource.DYNAMIC_TOPIC))
@@ -54,10 +52,10 @@ def topic_entries(cluster: Cluster, topic: Topic, node_id: int) -> Iterator[Conf
 
 
 def created_topic_entries(cluster: Cluster, overrides: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """The configs of a topic just created, by name (KafkaConfigSchema).
+    """The configs of a new topic, by name (KafkaConfigSchema).
 
-    The controller shows the text of an override as it came, and the finest broker config that is
-    set.
+    The controller returns the text of an override unchanged, and the broker config in the smallest
+    unit that is set.
     """
     for name, definition in sorted(TOPIC_CONFIGS.items()):
         if name in overrides:
@@ -76,7 +74,7 @@ def created_topic_entries(cluster: Cluster, overrides: Mapping[str, str]) -> Ite
 
 
 def broker_entries(cluster: Cluster, node_id: int) -> Iterator[ConfigEntry]:
-    """Every config of one broker."""
+    """All configs of one broker."""
     configs = cluster.configs
     own = configs.dynamic_broker.get(node_id, {})
     broker = cluster.processes.get(node_id)
@@ -102,7 +100,7 @@ def broker_entries(cluster: Cluster, node_id: int) -> Iterator[ConfigEntry]:
 
 
 def default_broker_entries(cluster: Cluster) -> Iterator[ConfigEntry]:
-    """The dynamic configs set for all brokers at once."""
+    """The dynamic configs of all brokers."""
     source = ConfigSource.DYNAMIC_DEFAULT_BROKER
     for name, text in cluster.configs.dynamic_default.items():
         definition = BROKER_CONFIGS.get(name)
@@ -114,7 +112,7 @@ def default_broker_entries(cluster: Cluster) -> Iterator[ConfigEntry]:
 
 
 def group_entries(cluster: Cluster, group_id: str, node_id: int) -> Iterator[ConfigEntry]:
-    """The configs of a group, whether it exists or not."""
+    """The configs of a group, which need not exist."""
     overrides = cluster.configs.groups.get(group_id, {})
     for name, definition in GROUP_CONFIGS.items():
         value = to_text(cluster.configs.group_value(group_id, name))
@@ -129,7 +127,7 @@ def group_entries(cluster: Cluster, group_id: str, node_id: int) -> Iterator[Con
 
 
 def client_metrics_entries(cluster: Cluster, subscription: str) -> Iterator[ConfigEntry]:
-    """The configs of a client metrics subscription, whether it exists or not."""
+    """The configs of a client metrics subscription, which need not exist."""
     overrides = cluster.configs.client_metrics.get(subscription, {})
     for name, definition in CLIENT_METRICS_CONFIGS.items():
         text = overrides.get(name)
@@ -160,7 +158,7 @@ def _entry(
 
 
 def _unknown_entry(name: str, source: ConfigSource) -> ConfigEntry:
-    """A config that no table knows: its value might be a secret, so it is not shown."""
+    """An unknown config. Its value may be a secret, so it is not shown."""
     return ConfigEntry(name, None, source, True, True, [Synonym(name, None, source)], 0)
 
 
@@ -168,20 +166,19 @@ def _read_only(definition: ConfigDef) -> bool:
     return definition.mode is UpdateMode.READ_ONLY
 
 
-def _behind_topic_config(configs: ClusterConfigs, topic_config: str, node_id: int) -> list[Synonym]:
+def _topic_config_synonyms(
+    configs: ClusterConfigs, topic_config: str, node_id: int
+) -> list[Synonym]:
     names = TOPIC_SYNONYMS.get(topic_config)
     return [] if names is None else _broker_synonyms(configs, names[0], node_id)
 
 
 def _broker_synonyms(configs: ClusterConfigs, name: str, node_id: int) -> list[Synonym]:
-    """Where `name` and its relatives in other units are set, from the place where `name` itself is.
+    """The values of `name` and of its configs in other units, from that of `name` on.
 
-    Kafka drops what comes before that, so log.retention.ms shows log.retention.hours only when it
-    is set itself.
+    Kafka omits the values before it: log.retention.ms shows log.retention.hours only if it is set.
     """
-    found = [
-        synonym for relative in family_of(name) for synonym in configs.layers(relative, node_id)
-    ]
+    found = [synonym for each in family_of(name) for synonym in configs.layers(each, node_id)]
     found.sort(key=lambda synonym: synonym.source)
     start = next((i for i, synonym in enumerate(found) if synonym.name == name), len(found))
     return found[start:]

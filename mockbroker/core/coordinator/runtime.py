@@ -2,10 +2,10 @@
 
 A key (a group id, a transactional id) hashes to a partition, whose leader coordinates it.
 `on_leadership_change` compares the broker's image of the partition with the shard, and loads or
-unloads it. The log is loaded at the next turn, because sessions and ends of transactions need no
-request; with `mockbroker.coordinator.load.ms` the load takes that long. Until then the broker
-answers COORDINATOR_LOAD_IN_PROGRESS. Other brokers answer NOT_COORDINATOR. An empty partition has
-no shard before the first request.
+unloads the shard. A load runs in the next turn without a request, because sessions must expire and
+transactions must end. With `mockbroker.coordinator.load.ms` it takes that long. Until then the
+broker answers COORDINATOR_LOAD_IN_PROGRESS. Other brokers answer NOT_COORDINATOR. An empty
+partition has no shard before the first request.
 
 Source: CoordinatorRuntime, GroupCoordinatorService, TransactionCoordinator.
 """
@@ -50,7 +50,7 @@ class CoordinatorRuntime(Generic[S]):
     __slots__ = ("_shards", "broker", "broker_id", "configs", "runtime")
 
     topic_name: ClassVar[str]
-    # Whether a request before that turn loads the log, and is not refused.
+    # Whether a request before that turn loads the shard at once instead of being refused.
     loads_on_request: ClassVar[bool]
 
     def __init__(self, broker: CoordinatorHost) -> None:
@@ -61,11 +61,11 @@ class CoordinatorRuntime(Generic[S]):
         self._shards: dict[int, S] = {}
 
     def new_shard(self, partition: Partition) -> S:
-        """An empty shard, before its load."""
+        """An empty shard that is not loaded yet."""
         raise NotImplementedError
 
-    def begin(self, shard: S) -> None:
-        """The shard is loaded: start its timers."""
+    def on_shard_loaded(self, shard: S) -> None:
+        """Start the timers of a loaded shard."""
         shard.on_loaded()
 
     # --------------------------------------------------------------------------- finding shards
@@ -95,7 +95,7 @@ class CoordinatorRuntime(Generic[S]):
         if shard is None or shard.unloaded or shard.partition is not partition:
             if not self._may_load(partition):
                 return ErrorCode.NOT_COORDINATOR
-            shard = self._open(partition, self.configs.get_int(LOAD_MS), at_once=True)
+            shard = self._start_load(partition, self.configs.get_int(LOAD_MS), at_once=True)
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard.loading else shard
 
     def shards(self) -> Iterator[S | ErrorCode]:
@@ -108,46 +108,48 @@ class CoordinatorRuntime(Generic[S]):
         """The loaded shards."""
         return [each for each in self._shards.values() if not each.unloaded and not each.loading]
 
-    # --------------------------------------------------------------------------- coming and going
+    # ---------------------------------------------------------------------- loading and unloading
 
     def on_leadership_change(self, partition: Partition) -> None:
         """Load or unload the shard of a partition whose leader, epoch or log may have changed."""
         shard = self._shards.get(partition.index)
-        if shard is not None and not shard.fits(partition):
+        if shard is not None and not shard.is_current_for(partition):
             if partition.deleted and shard.partition is not partition:
-                return  # the topic was created anew
+                return  # the shard belongs to a new topic of the same name
             shard.unload()
             shard = None
         is_empty = partition.log.end_offset == partition.log.start_offset
         if shard is None and not is_empty and self._may_load(partition):
             load_ms = self.configs.get_int(LOAD_MS)
             if load_ms or not self.loads_on_request:
-                self._open(partition, load_ms)
+                self._start_load(partition, load_ms)
             else:
-                self.runtime.timers.call_at(self.runtime.now_ms(), partial(self._ask, partition))
+                load = partial(self._load_unless_loaded, partition)
+                self.runtime.timers.call_at(self.runtime.now_ms(), load)
 
-    def _ask(self, partition: Partition) -> None:
+    def _load_unless_loaded(self, partition: Partition) -> None:
         self.shard(partition)
 
     def _may_load(self, partition: Partition) -> bool:
-        """Whether this broker leads the partition. One that was removed does not, even if another
-        broker has its id.
+        """Whether this broker leads the partition. A removed broker leads none, although a new
+        broker may have its id.
         """
         leads = partition.leader_id == self.broker_id and not partition.deleted
         return leads and self.broker.state in (RUNNING, PAUSED)
 
     def reload(self, key: str, load_ms: int) -> bool:
-        """Unload the shard of a key and load it again in `load_ms`; False if the partition of the
-        key has another leader in the broker's image.
+        """Unload the shard of a key and load it again in `load_ms`.
+
+        Returns False if the broker does not lead the partition of the key.
         """
         partition = self._partition_of(key)
         if partition is None or not self._may_load(partition):
             return False
-        self._open(partition, load_ms, at_once=self.loads_on_request)
+        self._start_load(partition, load_ms, at_once=self.loads_on_request)
         return True
 
-    def _open(self, partition: Partition, load_ms: int, *, at_once: bool = False) -> S:
-        """A shard that loads `load_ms` from now; for 0 ms at the next turn, or `at_once`."""
+    def _start_load(self, partition: Partition, load_ms: int, *, at_once: bool = False) -> S:
+        """A shard that is loaded in `load_ms`; with 0 ms in the next turn, or now if `at_once`."""
         former = self._shards.get(partition.index)
         if former is not None:
             former.unload()
@@ -163,19 +165,19 @@ class CoordinatorRuntime(Generic[S]):
         if not shard.unloaded:
             shard.read()
             shard.loading = False
-            self.begin(shard)
+            self.on_shard_loaded(shard)
 
-    def stands_still(self) -> bool:
-        """Whether the broker's process is paused: its clocks run no timers then."""
+    def is_paused(self) -> bool:
+        """Whether the broker's process is paused; its timers do not run then."""
         return self.broker.state == PAUSED
 
     def resume(self) -> None:
-        """The broker is resumed: sessions and transactions that expired meanwhile end."""
+        """Resume the broker: run the timers that fell due while it was paused."""
         for shard in list(self._shards.values()):
             shard.resume()
 
     def unload(self) -> None:
-        """The broker's process ends: unload every shard."""
+        """Unload every shard, because the broker's process ends."""
         for shard in self._shards.values():
             shard.unload()
         self._shards.clear()

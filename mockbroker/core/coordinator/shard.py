@@ -1,9 +1,9 @@
 """A coordinator's state of one partition of its topic, on the leader.
 
 A shard writes records to its partition, and *defers* the responses until the high watermark has
-passed them; with followers that are caught up that is at once. After a timeout a response is
-COORDINATOR_NOT_AVAILABLE, although the records may be committed later; after a loss of the
-leadership it is NOT_COORDINATOR.
+passed the records. It passes them at once if the followers are caught up. After a timeout the
+response is COORDINATOR_NOT_AVAILABLE, although the records may be committed later. If the broker
+loses the leadership, it is NOT_COORDINATOR.
 
 Source: CoordinatorRuntime with its DeferredEventQueue, TransactionStateManager.
 """
@@ -48,8 +48,8 @@ class ShardCoordinator(Protocol):
     @property
     def broker_id(self) -> int: ...
 
-    def stands_still(self) -> bool:
-        """Whether the broker's process is paused: its clocks run no timers then."""
+    def is_paused(self) -> bool:
+        """Whether the broker's process is paused; its timers do not run then."""
         ...
 
 
@@ -100,16 +100,16 @@ class CoordinatorShard(Generic[C]):
         self._configs = coordinator.configs
         self.partition = partition
         self._log: ReplicaLog = partition.log
-        self._timers: DueTimers[str] = DueTimers(coordinator.stands_still)
+        self._timers: DueTimers[str] = DueTimers(coordinator.is_paused)
         self._deferred: deque[_DeferredEvent] = deque()
         self.loading = True
         self.unloaded = False
         self.unreadable = 0  # records of the log that could not be decoded
         partition.watch(self)
 
-    # --------------------------------------------------------------------------- coming and going
+    # ---------------------------------------------------------------------- loading and unloading
 
-    def fits(self, partition: Partition) -> bool:
+    def is_current_for(self, partition: Partition) -> bool:
         """Whether this is the shard of the partition's current leadership and log."""
         return (
             partition is self.partition
@@ -124,11 +124,11 @@ class CoordinatorShard(Generic[C]):
         raise NotImplementedError
 
     def on_loaded(self) -> None:
-        """The log is read: start what depends on time."""
+        """Start the timers, because the log is read."""
         raise NotImplementedError
 
     def on_unloaded(self) -> None:
-        """Clear the state, and complete the requests that wait for other members."""
+        """Clear the state, and answer the requests that wait for other members."""
         raise NotImplementedError
 
     def unload(self) -> None:
@@ -143,12 +143,12 @@ class CoordinatorShard(Generic[C]):
             self._deferred.popleft().complete(ErrorCode.NOT_COORDINATOR)
 
     def resume(self) -> None:
-        """The broker is resumed."""
+        """Resume the broker: run the timers that fell due while it was paused."""
         self._timers.resume()
 
     def partition_changed(self, partition: Partition) -> None:
         """The high watermark, the leader or the log of the partition has changed."""
-        if not self.fits(partition):
+        if not self.is_current_for(partition):
             self.unload()
             return
         deferred = self._deferred
@@ -158,7 +158,10 @@ class CoordinatorShard(Generic[C]):
     # ----------------------------------------------------------------------- writing and waiting
 
     def write(self, batch: Buffer, now_ms: int) -> tuple[ErrorCode, int]:
-        """Append a batch at a time; returns the error for the client, and the base offset."""
+        """Append a batch with append time `now_ms`.
+
+        Returns the error for the client and the base offset, -1 after an error.
+        """
         partition = self.partition
         if len(batch) > partition.topic.configs.max_message_bytes:
             return ErrorCode.UNKNOWN_SERVER_ERROR, -1
@@ -174,9 +177,9 @@ class CoordinatorShard(Generic[C]):
         return partition.high_watermark >= partition.log.end_offset
 
     def when_replicated(self, then: Callable[[ErrorCode], None], error: ErrorCode = NONE) -> None:
-        """Call `then` with NONE when the records written so far are replicated, perhaps at once.
+        """Call `then` with NONE once the records written so far are replicated, perhaps now.
 
-        It gets another error after a timeout or a loss of the leadership, and `error` at once.
+        After a timeout or a loss of the leadership it gets that error. An `error` is passed on now.
         """
         if error is not NONE or self.unloaded:
             then(error or ErrorCode.NOT_COORDINATOR)
@@ -185,10 +188,11 @@ class CoordinatorShard(Generic[C]):
         else:
             deferred = _DeferredEvent(self.partition.log.end_offset, then)
             due_ms = self._runtime.now_ms() + self._configs.get_int(self.timeout_config)
-            deferred.timer = self._runtime.timers.call_at(due_ms, partial(self._give_up, deferred))
+            time_out = partial(self._time_out, deferred)
+            deferred.timer = self._runtime.timers.call_at(due_ms, time_out)
             self._deferred.append(deferred)
 
-    def _give_up(self, deferred: _DeferredEvent) -> None:
+    def _time_out(self, deferred: _DeferredEvent) -> None:
         self._deferred.remove(deferred)
         deferred.complete(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 

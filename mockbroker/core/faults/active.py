@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from mockbroker.core.faults.states import ClusterStates
     from mockbroker.core.runtime import Runtime
 
-# Effects that end a request: no later rule gets it.
+# Effects that end a request: it is not evaluated for later rules.
 FINAL = frozenset(("error", "drop_request", "record_errors"))
 
 
-# The events that a rule is for: clients' requests, accepted connections, hops.
+# The scope of a rule: clients' requests, accepted connections, or hops.
 RuleScope = Literal["request", "connection", "hop"]
 
 
 class Hit(NamedTuple):
-    """Where a rule fired: ms since the epoch, and the request."""
+    """The time of a hit, in ms since the epoch, and its request."""
 
     at_ms: int
     connection: int
@@ -39,8 +39,8 @@ class Hit(NamedTuple):
 
 
 class RuleExplanation(NamedTuple):
-    """Why a rule fired or did not: the numbers of evaluated and of matching requests, and how often
-    each condition of `match` and each part of `when` was the first that did not hold.
+    """The reason why a rule fired or did not: the numbers of evaluated and of matching requests,
+    and how often each condition of `match` and each part of `when` was the first to fail.
     """
 
     rule: str
@@ -125,7 +125,7 @@ class ActiveRule:
             engine.evaluations_of(self)
         )  # evaluations by API before the rule was added
         self._waiters: list[tuple[int, Callable[[], None]]] = []
-        self._removal: list[Callable[[], None]] | None = []  # None once it is gone
+        self._removal: list[Callable[[], None]] | None = []  # None once the rule is removed
 
     @property
     def name(self) -> str:
@@ -133,7 +133,7 @@ class ActiveRule:
 
     @property
     def left(self) -> int | None:
-        """How many more times it may fire; None without a limit."""
+        """The number of hits left; None without a limit."""
         times = self.rule.when.times
         return None if times is None else max(0, times - self.hits)
 
@@ -146,7 +146,7 @@ class ActiveRule:
 
     @property
     def is_removed(self) -> bool:
-        """Whether it is no longer in force."""
+        """Whether the rule is no longer in force."""
         return self._removal is None
 
     def when_removed(self, call: Callable[[], None]) -> None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from mockbroker.core.faults.engine import RuledCluster
 
 CUT_CLIENTS = "cut_network"
-# Evaluated first: no other rule gets a request that does not arrive.
+# Evaluated first: a lost request reaches no other rule.
 CUT_PRIORITY = 1_000_000
 
 

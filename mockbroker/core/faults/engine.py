@@ -22,8 +22,8 @@ from mockbroker.core.faults.facts import Facts, Surroundings
 from mockbroker.core.faults.holds import Held
 from mockbroker.core.faults.partial import Selection
 from mockbroker.core.faults.rules import FaultPlan, TimelineEntry
-from mockbroker.core.faults.when import first_of_states
-from mockbroker.core.validation import ValidationError
+from mockbroker.core.faults.when import state_condition_of
+from mockbroker.core.validation import ValidationError, nearest
 
 __all__ = [
     "ActiveRule",
@@ -192,7 +192,7 @@ class FaultEngine:
         self._buckets.clear()
 
     def _attach(self) -> None:
-        """Attach the engine to the cluster and to its network where it has rules for them."""
+        """Attach the engine to the cluster and to its network, as its rules require."""
         rules = sorted(self._rules.values(), key=ActiveRule.order_key)
         hop_rules = tuple(rule for rule in rules if rule.scope == "hop")
         self.has_client_rules = len(hop_rules) < len(rules)
@@ -266,8 +266,8 @@ class FaultEngine:
         return self.hops_evaluated if rule.scope == "hop" else self.evaluated
 
     def _unknown(self, name: str) -> UnknownNameError:
-        known = ", ".join(sorted({*self._plans, *self._rules})) or "none"
-        return UnknownNameError(f"there is no rule or plan {name!r}; there are: {known}")
+        known = nearest(name, {*self._plans, *self._rules}) or "; there is none"
+        return UnknownNameError(f"there is no rule or plan {name!r}{known}")
 
     # -- evaluation --------------------------------------------------------------------------------
 
@@ -339,21 +339,21 @@ class FaultEngine:
         if not rule.trigger.fires(facts, rule.hits):
             return False
         rule.fired(facts, self._runtime.now_ms())
-        self._tell("hit", rule.name, facts)
+        self._notify("hit", rule.name, facts)
         return True
 
     # -- holding -----------------------------------------------------------------------------------
 
     def hold(self, rule: str, phase: str, facts: Facts, request: object, response: object) -> Held:
-        """Register an exchange as held, until `let_go`."""
+        """Register an exchange as held, until `forget_held`."""
         self._held_ids += 1
         now_ms = self._runtime.now_ms()
         held = Held(self._held_ids, rule, phase, facts, request, response, now_ms)
         self.held[held.id] = held
-        self._tell("held", rule, held)
+        self._notify("held", rule, held)
         return held
 
-    def let_go(self, held: Held) -> None:
+    def forget_held(self, held: Held) -> None:
         self.held.pop(held.id, None)
 
     def holds(self, rule: str) -> bool:
@@ -369,9 +369,9 @@ class FaultEngine:
             try:
                 self._cluster.perform(ACTIONS[name], arguments, cause)
             except (ActionError, ApiError) as error:
-                self._tell("failed action", cause, (name, arguments, str(error)))
+                self._notify("failed action", cause, (name, arguments, str(error)))
             else:
-                self._tell("action", cause, (name, arguments))
+                self._notify("action", cause, (name, arguments))
 
     def _start_timeline(self, plan: FaultPlan) -> None:
         for entry in plan.timeline:
@@ -389,7 +389,7 @@ class FaultEngine:
         timer = timers.call_at(due_ms, lambda: self.act(entry.do, plan.name))
         self._timers.setdefault(plan.name, []).append(timer)
 
-    def _tell(self, what: str, cause: str, details: object) -> None:
+    def _notify(self, what: str, cause: str, details: object) -> None:
         for observer in self.on_fault:
             observer(what, cause, details)
 
@@ -399,17 +399,15 @@ def _check_without_cluster(plan: FaultPlan) -> None:
     for number, rule in enumerate(plan.rules):
         path = f"rules[{number}]"
         if rule.match.is_for_hops:
-            raise ValidationError(
-                f"{path}.match", "there are no brokers here whose requests it could see"
-            )
-        field = first_of_states(rule.when)
+            raise ValidationError(f"{path}.match", "rules for hops need a cluster in this process")
+        field = state_condition_of(rule.when)
         if field is not None:
-            raise ValidationError(f"{path}.when.{field}", "there is no cluster here to look into")
+            raise ValidationError(f"{path}.when.{field}", "it needs a cluster in this process")
         for name in rule.do:
             if name in ACTIONS:
-                raise ValidationError(f"{path}.do.{name}", "there is no cluster here to act upon")
+                raise ValidationError(f"{path}.do.{name}", "actions need a cluster in this process")
     if plan.timeline:
-        raise ValidationError("timeline", "there is no cluster here to act upon")
+        raise ValidationError("timeline", "actions need a cluster in this process")
 
 
 def engine_of(cluster: RuledCluster) -> FaultEngine:

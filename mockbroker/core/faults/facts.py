@@ -68,7 +68,7 @@ class FetchSessions(Protocol):
 
 
 class KnownBroker(Protocol):
-    """The receiving broker of a request, as far as rules use it."""
+    """The receiving broker of a request: the part of it that rules use."""
 
     @property
     def node_id(self) -> int: ...
@@ -170,7 +170,7 @@ class Facts:
         return None if topic is None else topic.name
 
     def _session_targets(self) -> Iterator[Target]:
-        """The partitions of an incremental Fetch that only its session has (KIP-227)."""
+        """The partitions of an incremental Fetch that are only in its session (KIP-227)."""
         if self.request.session_epoch <= 0:
             return
         said = {

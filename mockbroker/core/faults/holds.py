@@ -78,7 +78,7 @@ class Held:
         Raises ValidationError for an unknown field or an invalid value.
         """
         if self.facts.from_broker != NO_BROKER:
-            raise ValidationError("edit", "what a broker sends another can be refused, not edited")
+            raise ValidationError("edit", "a request between brokers can be refused, not edited")
         shape = (request_shape if self.response is None else response_shape)(self.facts.api_key)
         known = {path.removesuffix("[]") for path in dotted_paths(shape)}
         for path, value in fields.items():

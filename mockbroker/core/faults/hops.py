@@ -1,13 +1,12 @@
 """Rules for hops, the requests between brokers, and their journal entries.
 
 The *interceptor* is on the network between the brokers while a rule for hops is in force or the
-journal records hops. Then no call and no shared log stands for a hop that it intercepts: the broker
-sends the hop. The stages of a hop:
-
-    before     delays, holds, drops, refusals
-    carried    over the link to the receiver, which acts on the request
-    after      delays, holds, drops, errors after the fact
-    carried    over the link to the sender, which acts on the answer
+journal records hops. An intercepted hop is sent as a message: no call and no shared log stands for
+it. The stages of a hop:
+- before: delays, holds, drops, refusals;
+- carried over the link to the receiver, which handles the request;
+- after: delays, holds, drops, errors after the request was applied;
+- carried over the link to the sender, which handles the answer.
 
 A broker waits for a hop with its own timeouts, on the cluster's clock.
 """
@@ -49,7 +48,7 @@ Wait = Callable[[Callable[[], None]], object]
 
 
 class BrokerPeer:
-    """A broker in place of a client: no rule has conditions on it."""
+    """A broker instead of a client: no rule has conditions on it."""
 
     __slots__ = ()
     id: int = 0
@@ -86,15 +85,13 @@ class HopFacts(Facts):
         return self._hop.receiver
 
     def values(self, kind: Entity) -> list[Any]:
-        """As for clients' requests. A WriteTxnMarkers has no transactional id, but its sender
-        coordinates one.
-        """
+        """As for clients' requests. A WriteTxnMarkers has no transactional id; the hop has it."""
         own = self._hop.transactional_id
         return [own] if own and kind is TRANSACTIONAL_ID else super().values(kind)
 
 
 class HopInterceptor:
-    """Gets every hop between the brokers of a cluster."""
+    """Handles every hop between the brokers of a cluster."""
 
     __slots__ = ("_cluster", "_engine")
 
@@ -116,8 +113,8 @@ class HopInterceptor:
             match = rule.rule.match
             if (
                 (not rule.api_keys or api in rule.api_keys)
-                and _is_one(sender, match.from_broker)
-                and _is_one(receiver, match.to_broker)
+                and _contains(sender, match.from_broker)
+                and _contains(receiver, match.to_broker)
                 and (partition is None or rule.matcher.may_select(_target(partition)))
                 and not (api in _OPAQUE and _names_more_than_brokers(match))
             ):
@@ -224,20 +221,20 @@ class FaultedHop:
             hop.lost()
             return
 
-        def unreached() -> None:
+        def disconnected() -> None:
             self._end(REQUEST_LOST)
             self._act()
-            hop.unreached()
+            hop.disconnected()
 
         network = self._cluster.replication.network
-        network.carry_request(hop, self._arrive, unreached)
+        network.carry_request(hop, self._arrive, disconnected)
 
     def _arrive(self) -> None:
         hop, refusal = self._hop, self._refusal
         if refusal is not None:
-            self.answered(hop.refused(refusal), 0)
+            self.answered(hop.error_answer(refusal), 0)
         else:
-            hop.arrive()
+            hop.handle_request()
         self._act()
 
     def _act(self) -> None:
@@ -254,7 +251,7 @@ class FaultedHop:
         for decision in self._decisions:
             for effect in decision.effects.values():
                 if isinstance(effect, answers.ErrorAfter):
-                    answer = self._hop.refused(effect.error)
+                    answer = self._hop.error_answer(effect.error)
         self._refusal = None
         response = self._hop.response(answer)
         _run(self._after(response), lambda: self._send_back(answer, response, late_ms))
@@ -279,19 +276,19 @@ class FaultedHop:
             hop.lost()
             return
         if self._refusal is not None:  # the verdict on a held answer
-            answer = hop.refused(self._refusal)
+            answer = hop.error_answer(self._refusal)
             response = hop.response(answer)
 
-        def take() -> None:
+        def deliver() -> None:
             self._end("", response)
-            hop.take(answer)
+            hop.handle_answer(answer)
 
         def lost() -> None:
             self._end(ANSWER_LOST)
             hop.lost()
 
         network = self._cluster.replication.network
-        network.carry_answer(hop, take, lost, late_ms)
+        network.carry_answer(hop, deliver, lost, late_ms)
 
     def _end(self, outcome: str, response: msgspec.Struct | None = None) -> None:
         """Journal the outcome of the hop."""
@@ -332,7 +329,7 @@ class FaultedHop:
             def decided() -> None:
                 if timer is not None:
                     timer.cancel()
-                engine.let_go(held)
+                engine.forget_held(held)
                 self._take(held)
                 go()
 
@@ -372,7 +369,7 @@ def _newest_version(api: ApiKey) -> int:
     return newest
 
 
-def _is_one(node_id: int, wanted: int | list[int] | None) -> bool:
+def _contains(node_id: int, wanted: int | list[int] | None) -> bool:
     if wanted is None:
         return True
     return node_id in wanted if isinstance(wanted, list) else node_id == wanted

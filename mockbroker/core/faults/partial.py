@@ -101,7 +101,7 @@ class Selection:
         return kind is not None and name in self.ids.get(kind, ())
 
     def is_whole(self, rows: RowArray, row: Any) -> bool:
-        """Whether everything in a row that fits is selected."""
+        """Whether a selected row is selected with everything in it."""
         if not self._of_topics or rows.kind is not TOPIC_NAME:
             return not self._of_topics or rows.by is not None
         chosen = self.partitions(rows.name_of(row), rows.id_of(row))
@@ -165,7 +165,7 @@ def narrows(request: Any, layout: Sequence[RowArray], selection: Selection) -> b
 
 
 def part(request: Any, layout: Sequence[RowArray], selection: Selection, *, selected: bool) -> Any:
-    """A copy of a request with only the selected part, or only the rest; None if that is empty."""
+    """A copy of a request with only the selected part, or only the rest; None if it is empty."""
     copy = fresh(request)
     return copy if _cut(copy, layout, selection, selected, NO_TOPIC) else None
 
@@ -173,7 +173,7 @@ def part(request: Any, layout: Sequence[RowArray], selection: Selection, *, sele
 def _cut(
     holder: Any, layout: Sequence[RowArray], selection: Selection, selected: bool, topic: RowTopic
 ) -> bool:
-    """Remove the rows that do not stay; returns whether any is left."""
+    """Remove the rows outside the part; returns whether any is left."""
     left = False
     for rows in layout:
         for found in arrays_at(holder, rows.path):

@@ -1,6 +1,6 @@
 """The arrays of a message by which rules select: groups, transactional ids, topics, partitions.
 
-Each element (a *row*) is about one thing, which the declarations name (`Field.names`). A row may
+Each element (a *row*) is about one entity, which the declarations name (`Field.names`). A row may
 hold further arrays: a group its topics, a topic its partitions.
 """
 

@@ -1,8 +1,8 @@
 """Rules, plans and timelines as data: `match`, `when`, `do`.
 
 The same data as JSON, YAML or Python dicts gives the same structs; `parse_plan` and `parse_rule`
-are the only ways in. Times in `when` and in a timeline count from the moment the plan was added, on
-the cluster's clock.
+make all of them. Times in `when` and in a timeline count from the addition of the plan, on the
+cluster's clock.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions on a request; all must hold.
 
     Texts are globs, or RE2 expressions between slashes; a list matches any of its items. With
-    `topic`, `topic_id` and `partition` the rule is for the matching partitions of the request. A
-    request may name several groups, members, transactional ids or producers: one must match. Of
-    several groups or transactional ids the rule is for the matching ones.
+    `topic`, `topic_id` and `partition` the rule applies to the matching partitions of the request.
+    If a request names several groups, members, transactional ids or producers, one must match. Of
+    several groups or transactional ids the rule applies to the matching ones.
 
     A rule is for clients' requests. With `between_brokers: true`, `from_broker` (the sender) or
     `to_broker` (the receiver) it is for hops only, the requests between brokers.
@@ -244,7 +244,7 @@ def parse_plan(data: object, default_name: str) -> FaultPlan:
     if isinstance(data, Mapping) and "do" in data:
         rule = parse_rule(data, "", default_name)
         return FaultPlan(rule.name, 0, (rule,))
-    with _placing(data, "rules[]."):
+    with _with_places(data, "rules[]."):
         known = cv.convert(data, PlanData, "")
     name = _named(known.name or default_name, "name")
     if len(known.rules) > RULES_MAX:
@@ -265,7 +265,7 @@ def parse_plan(data: object, default_name: str) -> FaultPlan:
 def parse_rule(data: object, path: str, default_name: str) -> Rule:
     """One rule from plain data. Raises ValidationError that names the field."""
     at = f"{path}." if path else ""
-    with _placing(data, at):
+    with _with_places(data, at):
         known = cv.convert(data, RuleData, path)
         do = _parse_do(known.do, f"{at}do", actions_only=False)
     name = _named(known.name or default_name, f"{at}name")
@@ -277,8 +277,8 @@ def parse_rule(data: object, path: str, default_name: str) -> Rule:
 
 
 @contextmanager
-def _placing(data: object, at: str) -> Iterator[None]:
-    """Adds to the error for an unknown field where in the rule `data` at `at` it belongs."""
+def _with_places(data: object, at: str) -> Iterator[None]:
+    """Add the valid places of an unknown field, in the rule `data` at `at`, to its error."""
     try:
         yield
     except cv.UnknownFieldError as error:

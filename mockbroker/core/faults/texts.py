@@ -81,7 +81,7 @@ def version_matcher(wanted: int | str | list[int], path: str) -> Callable[[int],
     """A test of a version: equal, one of a list, or in a range: "3-9", "9+", "-2"."""
     if not isinstance(wanted, str):
         return frozenset(wanted if isinstance(wanted, list) else [wanted]).__contains__
-    match = re.fullmatch(r"(\d*)(-(\d*)|\+)?", wanted.replace(" ", ""))
+    match = re.fullmatch(r"([0-9]{0,5})(-([0-9]{0,5})|\+)?", wanted.replace(" ", ""))
     if match is None or not wanted.strip("+- "):
         raise ValidationError(
             path, f'{wanted!r} is no range of versions; write 9, "3-9", "9+" or "-2"'

@@ -1,4 +1,4 @@
-"""The requests, of those that match a rule, for which it fires."""
+"""`when` of a rule: the matching requests for which it fires."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RuleTrigger:
         states: ClusterStates | None,
         engine: FaultEngine,
     ) -> None:
-        """Without `states`, `first_of_states(rule.when)` must be None."""
+        """Without `states`, `state_condition_of(rule.when)` must be None."""
         when = rule.when
         self._when = when
         self._matcher = matcher
@@ -125,7 +125,7 @@ class RuleTrigger:
             conditions += self._state_conditions(when, states)
         if self._barrier is not None:
             barrier = self._barrier
-            conditions.append(("barrier", lambda _: self._is_up(barrier)))
+            conditions.append(("barrier", lambda _: self._is_reached(barrier)))
         if self._step is not None and self._step.at is not None:
             step = self._step.at
             conditions.append(("step", lambda _: self._current_step() == step))
@@ -153,14 +153,14 @@ class RuleTrigger:
         return states.log_ends(self._matcher.selection(facts).targets)
 
     def _appended(self, states: ClusterStates, facts: Facts) -> int:
-        """The records that the partitions got since the rule was added."""
+        """The records appended to the partitions since the rule was added."""
         first = self._first_offsets
         return sum(
             end - first.get(partition, 0)
             for partition, end in self._log_ends(states, facts).items()
         )
 
-    def _is_up(self, barrier: Barrier) -> bool:
+    def _is_reached(self, barrier: Barrier) -> bool:
         engine = self._engine
         if barrier.hits is None:
             return engine.holds(barrier.rule)
@@ -187,7 +187,7 @@ def _is_in(states: ClusterStates, state: StateCondition) -> bool:
     return broker is None or states.broker_is(broker.node, broker.state)
 
 
-def first_of_states(when: When) -> str | None:
+def state_condition_of(when: When) -> str | None:
     """The first field of a `when` that needs the state of a cluster; None without one."""
     for name in ("after_offset", "after_records", "state"):
         if getattr(when, name) is not None:

@@ -1,9 +1,8 @@
-"""How far clients that commit nothing have come: where their last Fetch went on.
+"""Fetch positions of clients that commit no offsets, such as Spark's executors.
 
-Spark keeps its progress in its own checkpoint, so the broker sees no offsets but those of Fetches.
-Each run of a query has a group of its own, which it never joins, and which the client ids of its
-consumers name: `consumer-<group>-executor-<n>` (KafkaSourceProvider.kafkaParamsForExecutors, and
-ConsumerConfig, which makes a client id of the group's).
+Spark keeps its progress in its own checkpoint, so the broker sees only the offsets of Fetches. Each
+run of a query has its own group id, which appears only in the client ids of its consumers:
+`consumer-<group>-executor-<n>` (KafkaSourceProvider.kafkaParamsForExecutors, ConsumerConfig).
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mockbroker_protocol.messages.fetch import FetchRequest
 
-# What is in the client ids of Spark's consumers, and in hardly any other's.
+# Part of the client ids of Spark's consumers.
 EXECUTOR = "-executor-"
 _CONSUMER = "consumer-"
 
-# The oldest entry makes way for a new one: queries come and go, and nobody says that one is over.
+# A new entry evicts the oldest one, because the end of a query is not reported.
 POSITIONS_MAX = 10_000
 
 # (group, topic or its id, partition)
@@ -33,16 +32,16 @@ class FetchPositions:
     def __init__(self) -> None:
         self._positions: dict[PositionKey, int] = {}
 
-    def heard(self, client_id: str, request: FetchRequest, *, by_id: bool) -> None:
-        """A Fetch has come; its session may leave out partitions whose position is as before."""
+    def record(self, client_id: str, request: FetchRequest, *, by_id: bool) -> None:
+        """Record the fetch offsets in a request; its session may omit unchanged partitions."""
         group = client_id.removeprefix(_CONSUMER).rpartition(EXECUTOR)[0]
         positions = self._positions
         for topic in request.topics:
             topic_key = topic.topic_id if by_id else topic.topic
             for partition in topic.partitions:
                 key = (group, topic_key, partition.partition)
-                # Taken out, because the newest stands last. A task that is tried again, or a second
-                # reader of the same run, takes nothing back.
+                # Popped, so that the newest entry is the last. The position never decreases: a
+                # retried task or a second reader of the same run may fetch earlier offsets.
                 positions[key] = max(positions.pop(key, 0), partition.fetch_offset)
         while len(positions) > POSITIONS_MAX:
             del positions[next(iter(positions))]

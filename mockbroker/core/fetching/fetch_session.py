@@ -1,18 +1,18 @@
-"""Incremental fetch sessions: what a client fetches, remembered between its requests (KIP-227).
+"""Incremental fetch sessions (KIP-227).
 
-A *session* holds *targets*, the partitions of one fetcher with the parameters of its last request
-and the offsets of its last response. A *full* request (session epoch 0) lists every partition and
-may open a session; an *incremental* one (epoch n > 0) lists changes only; epoch -1 ends a session.
-What a request stands for is its *context*:
+A *session* has *targets*: the partitions of one fetcher with the parameters of its last request and
+the offsets of its last response. A *full* request (session epoch 0) lists all partitions and may
+open a session. An *incremental* request (epoch n > 0) lists changes only. Epoch -1 ends a session.
+The *context* of a request depends on its session id and epoch:
 
     session id, epoch          context        the response
     0 or x, -1                 sessionless    all targets, session id 0; x is closed
     0 or x, 0                  full           all targets, the id of a new session if there is room
-    x, n as expected           incremental    the targets that have news, id x
-    x, n as expected, empty    sessionless    x is closed, as nothing is left in it
-    x unknown or n wrong       error 70, 71   nothing; 106 when ids and names of topics are mixed
+    x, n as expected           incremental    the targets with changes, id x
+    x, n as expected, empty    sessionless    x is closed, because it has no targets
+    x unknown or n wrong       error 70, 71   no targets; 106 if topic ids and names are mixed
 
-The counterpart of Kafka's FetchSession.scala, with one shard.
+Source: FetchSession.scala, with one shard.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mockbroker.core.ids import IdSource
 
 NO_SESSION = 0
+PARTITIONS_MAX = "mockbroker.fetch.session.partitions.max"
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 EPOCH_MAX = 0x7FFFFFFF
@@ -41,7 +42,7 @@ TargetKey = tuple[str | bytes, int]
 
 
 class FetchTarget:
-    """One partition that a fetcher asks for.
+    """One partition of a fetcher.
 
     `topic` is None as long as the id has not been resolved to a name. `high_watermark` and
     `log_start_offset` are those of its last response, -1 without one or after an error.
@@ -64,7 +65,7 @@ Targets = dict[TargetKey, FetchTarget]
 
 
 class FetchSession:
-    """One fetcher's session. `epoch` is the one its next request must carry."""
+    """One fetcher's session. `epoch` is the expected epoch of its next request."""
 
     __slots__ = (
         "by_id",
@@ -88,17 +89,15 @@ class FetchSession:
 
     @property
     def rank(self) -> tuple[bool, int, int]:
-        """What is evicted first has the lowest rank: consumers before followers, small before
-        large.
-        """
+        """The lowest rank is evicted first: consumers before followers, small before large."""
         return self.privileged, len(self.targets), self.session_id
 
 
 class FetchContext:
-    """What one request stands for: its targets, and whether all or only news are answered.
+    """The targets of one request; with a `session` it is incremental.
 
-    `error` is a top-level error code; then there are no targets. A `session` without `incremental`
-    does not occur: a full request gets its session when its response is made.
+    `error` is a top-level error code; then there are no targets. A full request that
+    `opens_session` gets its session with the response.
     """
 
     __slots__ = ("by_id", "error", "opens_session", "session", "targets")
@@ -120,17 +119,24 @@ class FetchContext:
 
 
 def next_epoch(epoch: int) -> int:
-    """The session epoch after `epoch`; 2147483647 is followed by 1, as 0 means a full request."""
+    """The session epoch after `epoch`; 1 follows 2147483647, because 0 is a full request."""
     return 1 if epoch >= EPOCH_MAX else epoch + 1
 
 
 class FetchSessionCache:
-    """The sessions of one broker, at most `slots_max` of them."""
+    """The sessions of one broker: at most `slots_max`, with `partitions_max` partitions in all.
 
-    __slots__ = ("_ids", "_sessions", "slots_max")
+    A client whose session there is no room for goes on without one. A session that outgrows the
+    room is closed: its client sends a full request. `exceeded` counts both, and no slots.
+    """
 
-    def __init__(self, slots_max: int, ids: IdSource) -> None:
+    __slots__ = ("_ids", "_partitions", "_sessions", "exceeded", "partitions_max", "slots_max")
+
+    def __init__(self, slots_max: int, ids: IdSource, partitions_max: int = 1 << 31) -> None:
         self.slots_max = slots_max
+        self.partitions_max = partitions_max
+        self.exceeded = 0
+        self._partitions = 0  # of all sessions
         self._ids = ids
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()  # the least recent first
 
@@ -138,10 +144,10 @@ class FetchSessionCache:
         return len(self._sessions)
 
     def open_context(self, request: FetchRequest, *, by_id: bool, now_ms: int) -> FetchContext:
-        """Find out what a request stands for, and apply its changes to the session it names."""
+        """The context of a request; its changes are applied to its session."""
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if request.session_id != NO_SESSION:
-                self._sessions.pop(request.session_id, None)
+                self._drop(request.session_id)
             targets: Targets = {}
             _add(targets, request, by_id=by_id)
             opens = request.session_epoch == INITIAL_EPOCH
@@ -153,31 +159,41 @@ class FetchSessionCache:
             return FetchContext({}, error=_INVALID_EPOCH)
         if session.by_id != by_id:
             return FetchContext({}, error=_TOPIC_ID_ERROR)
+        before = len(session.targets)
         if request.topics:
             _add(session.targets, request, by_id=by_id)
         for forgotten in request.forgotten_topics_data:
             topic = forgotten.topic_id if by_id else forgotten.topic
             for partition in forgotten.partitions:
                 session.targets.pop((topic, partition), None)
+        self._partitions += len(session.targets) - before
         if not session.targets:
-            del self._sessions[session.session_id]
+            self._drop(session.session_id)
             return FetchContext({}, by_id=by_id)
+        if self._partitions > self.partitions_max and len(session.targets) > before:
+            self.exceeded += 1
+            self._drop(session.session_id)
+            return FetchContext({}, error=_NOT_FOUND)
         session.epoch = next_epoch(session.epoch)
         session.last_used_ms = now_ms
         self._sessions.move_to_end(session.session_id)
         return FetchContext(session.targets, by_id=by_id, session=session)
 
     def keys_of(self, session_id: int) -> list[TargetKey]:
-        """What a session fetches; nothing where there is none."""
+        """The keys of a session's targets; empty if the session does not exist."""
         session = self._sessions.get(session_id)
         return [] if session is None else list(session.targets)
 
     def create(self, targets: Targets, *, by_id: bool, privileged: bool, now_ms: int) -> int:
-        """Keep the targets of a full request in a session: its id, or 0 when there is no room."""
+        """Create a session for a full request; returns its id, or 0 if the cache is full."""
         if len(self._sessions) >= self.slots_max and not self._evict(
             (privileged, len(targets), 0), now_ms
         ):
             return NO_SESSION
+        if self._partitions + len(targets) > self.partitions_max:
+            self.exceeded += 1
+            return NO_SESSION
+        self._partitions += len(targets)
         session_id = self._ids.session_id()
         while session_id in self._sessions:
             session_id = self._ids.session_id()
@@ -186,23 +202,28 @@ class FetchSessionCache:
         )
         return session_id
 
-    def _evict(self, newcomer: tuple[bool, int, int], now_ms: int) -> bool:
-        """Make room if some session has not been used for long, or ranks below the newcomer.
+    def _evict(self, new_rank: tuple[bool, int, int], now_ms: int) -> bool:
+        """Evict a session that was not used for two minutes, or has a lower rank than the new one.
 
-        A consumer may only push out sessions of some age; a follower any consumer's.
+        A consumer evicts only sessions older than two minutes, a follower any consumer's session.
         """
         if not self._sessions:
             return False
         oldest = next(iter(self._sessions.values()))
         if now_ms - oldest.last_used_ms > EVICTION_MS:
-            del self._sessions[oldest.session_id]
+            self._drop(oldest.session_id)
             return True
-        privileged = newcomer[0]
-        victim = min(self._evictable(now_ms, privileged), key=_rank, default=None)
-        if victim is None or newcomer < victim.rank:
+        privileged = new_rank[0]
+        evicted = min(self._evictable(now_ms, privileged), key=_rank, default=None)
+        if evicted is None or new_rank < evicted.rank:
             return False
-        del self._sessions[victim.session_id]
+        self._drop(evicted.session_id)
         return True
+
+    def _drop(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self._partitions -= len(session.targets)
 
     def _evictable(self, now_ms: int, privileged: bool) -> Iterable[FetchSession]:
         return (
@@ -217,7 +238,7 @@ def _rank(session: FetchSession) -> tuple[bool, int, int]:
 
 
 def _add(targets: Targets, request: FetchRequest, *, by_id: bool) -> None:
-    """Add or update targets; a known one keeps its place and its last offsets."""
+    """Add or update targets; an existing target keeps its position and its last offsets."""
     for topic in request.topics:
         name = None if by_id else topic.topic
         topic_key: str | bytes = topic.topic_id if by_id else topic.topic

@@ -29,7 +29,7 @@ from mockbroker.core.groups.events import (
     Reply,
     SyncResult,
 )
-from mockbroker.core.groups.group import CLASSIC, CONSUMER_PROTOCOL_TYPE, commit_age_ms
+from mockbroker.core.groups.group import CLASSIC, CONSUMER_PROTOCOL_TYPE, commit_timestamp_ms
 from mockbroker.core.groups.lazy_timers import LazyTimer, LazyTimerHeap
 from mockbroker.core.groups.members import Member
 from mockbroker.core.groups.records import KeyValue, group_tombstone
@@ -180,16 +180,16 @@ class ClassicGroup:
     def tombstone_records(self) -> list[KeyValue]:
         return [group_tombstone(self.group_id)]
 
-    def offset_age(self) -> Callable[[OffsetAndMetadata], int] | None:
-        """Since the transition to Empty; in a simple group, and in a Stable consumer group with
-        readable subscriptions, since the commit.
+    def retention_start(self) -> Callable[[OffsetAndMetadata], int] | None:
+        """The age counts from the transition to Empty. In a simple group, and in a Stable group
+        with readable subscriptions, it counts from the commit.
         """
         if self.protocol_type is None:
-            return commit_age_ms
+            return commit_timestamp_ms
         if self.state is State.EMPTY:
-            return partial(_same_age_ms, self.state_timestamp_ms)
+            return partial(_constant_ms, self.state_timestamp_ms)
         known = self.state is State.STABLE and subscribed_topics(self) is not None
-        return commit_age_ms if known else None
+        return commit_timestamp_ms if known else None
 
     def image(self, assignments: Mapping[str, bytes] | None = None) -> GroupImage:
         """The group for a record; `assignments`, if given, replaces those of the members."""
@@ -348,7 +348,7 @@ class ClassicGroup:
     def join_result(
         self, member: Member, *, leader: str | None = None, skip_assignment: bool = False
     ) -> JoinResult:
-        """The answer of success; only the leader gets the members, unless `leader` is given."""
+        """The response without an error. The leader's has the members, unless `leader` is given."""
         lists = leader is None and self.leader == member.member_id
         return JoinResult(
             error=NONE,
@@ -443,7 +443,7 @@ class ClassicGroup:
         rebalance_timeout_ms: int,
         session_timeout_ms: int,
     ) -> None:
-        """Set the values of a JoinGroup by which a member joins again."""
+        """Update a member that sends JoinGroup again."""
         if member.protocols != protocols:
             self._count_protocols(member.protocols, -1)
             member.protocols = protocols
@@ -474,9 +474,9 @@ class ClassicGroup:
         return self.members_awaiting_join == len(self.members) and not self.pending_join_members
 
     def elect_joined_leader(self) -> bool:
-        """Keep a leader that has joined, else elect the first member that has.
+        """Keep the leader if it has joined, else elect the first member that has joined.
 
-        False if no member has joined.
+        Returns False if no member has joined.
         """
         if self.leader is None:
             return False
@@ -536,5 +536,5 @@ def join_error(error: ErrorCode, member_id: str) -> JoinResult:
     return JoinResult(error=error, member_id=member_id)
 
 
-def _same_age_ms(since_ms: int, _: OffsetAndMetadata) -> int:
+def _constant_ms(since_ms: int, _: OffsetAndMetadata) -> int:
     return since_ms

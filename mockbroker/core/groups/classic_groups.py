@@ -65,8 +65,8 @@ class ClassicGroups(GroupRunner[ClassicGroup]):
 
     # -- whole groups ----------------------------------------------------------------------------
 
-    def begin(self, group_id: str, join: Join) -> None:
-        """JoinGroup of an unknown group, which a member without an id creates."""
+    def create_group(self, group_id: str, join: Join) -> None:
+        """JoinGroup of an unknown group. It creates the group if the member has no id."""
         shard = self._shard
         if join.member_id != NO_MEMBER_ID:
             error = JoinResult(error=ErrorCode.UNKNOWN_MEMBER_ID, member_id=join.member_id)
@@ -97,7 +97,7 @@ class ClassicGroups(GroupRunner[ClassicGroup]):
             group = ClassicGroup.restore(group_id, self._settings, record.image, now_ms)
             self._shard.put_group(group)
         elif self.get(group_id) is not None:
-            self._shard.forget_group(group_id)
+            self._shard.remove_group(group_id)
 
     def start_downgraded(self, group: ClassicGroup, rebalance: str | None) -> None:
         """Start a group whose downgrade from a consumer group is in the log."""
@@ -107,12 +107,12 @@ class ClassicGroups(GroupRunner[ClassicGroup]):
     def unload_upgraded(self, group: ClassicGroup) -> None:
         """Unload a group that was upgraded; members that wait are answered to join again."""
         self.run(group, Unload(ErrorCode.REBALANCE_IN_PROGRESS))
-        self._shard.forget_group(group.group_id)
+        self._shard.remove_group(group.group_id)
 
     def unload(self, group: ClassicGroup) -> None:
         self.run(group, Unload())
 
-    def deleted(self, group: ClassicGroup) -> None:
+    def on_deleted(self, group: ClassicGroup) -> None:
         self.run(group, Delete())
 
     # -- requests --------------------------------------------------------------------------------
@@ -204,10 +204,10 @@ class ClassicGroups(GroupRunner[ClassicGroup]):
         shard = self._shard
         shard.mark_changed()
         effects = handle(group, event, shard.now_ms(group.group_id))
-        self._perform(group, effects)
+        self._apply(group, effects)
         shard.rearm(group)
 
-    def _perform(self, group: ClassicGroup, effects: list[Effect]) -> None:
+    def _apply(self, group: ClassicGroup, effects: list[Effect]) -> None:
         shard = self._shard
         for effect in effects:
             if isinstance(effect, Reply):
@@ -219,6 +219,7 @@ class ClassicGroups(GroupRunner[ClassicGroup]):
             else:
                 emit_moved(
                     self._runtime,
+                    shard.coordinator.broker_id,
                     group,
                     effect.previous.value,
                     effect.state.value,
@@ -230,13 +231,13 @@ class ClassicGroups(GroupRunner[ClassicGroup]):
         self.run(group, Persisted(persist, error))
 
 
-def _with_overrides(group: ClassicGroup, forced: Mapping[str, bytes], sync: Sync) -> Sync:
+def _with_overrides(group: ClassicGroup, overrides: Mapping[str, bytes], sync: Sync) -> Sync:
     """A leader's SyncGroup with the overridden assignments."""
-    made = dict(sync.assignments)
-    for pattern, assignment in forced.items():
+    assignments = dict(sync.assignments)
+    for pattern, assignment in overrides.items():
         for member_id in members_matching(group, pattern):
-            made[member_id] = assignment
-    return msgspec.structs.replace(sync, assignments=made)
+            assignments[member_id] = assignment
+    return msgspec.structs.replace(sync, assignments=assignments)
 
 
 def _encoded(topics: Mapping[str, Sequence[int]]) -> bytes:

@@ -26,8 +26,8 @@ class GroupsDomain:
         self.deadline_ms = timers.deadline_ms
         self.jump_to = timers.jump_to
 
-    def spare_connected(self, by_ms: int) -> None:
-        self._cluster.spare_connected_members(by_ms)
+    def extend_connected_sessions(self, by_ms: int) -> None:
+        self._cluster.extend_connected_sessions(by_ms)
 
 
 class GroupDomain:
@@ -52,11 +52,11 @@ class GroupDomain:
         if shard is not None:
             retention_ms = self._cluster.config_int("offsets.retention.minutes") * 60_000
             expire_group(shard, self._group_id, retention_ms)
-            shard.mark_changed()  # what is left has less time left
+            shard.mark_changed()  # the remaining offsets expire earlier
 
-    def spare_connected(self, by_ms: int) -> None:
+    def extend_connected_sessions(self, by_ms: int) -> None:
         connections = self._cluster.member_connections
-        connections.forget_the_gone()
+        connections.remove_closed()
         shard = self._shard()
         if shard is not None:
             extend_group_deadlines(shard, self._group_id, connections, by_ms)

@@ -25,11 +25,11 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
 
     __slots__ = (
         "_expiry",
+        "clock_domains",
         "offset_metadata_max",
         "session_timeout_max_ms",
         "session_timeout_min_ms",
         "settings",
-        "times",
         "topics",
     )
 
@@ -48,15 +48,15 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
         self.offset_metadata_max = config("offset.metadata.max.bytes")
         self.topics: ClusterTopics = ClusterTopics(broker)
         self._expiry: ExpirySchedule | None = None
-        self.times = broker.services.clock_domains
+        self.clock_domains = broker.services.clock_domains
 
     def new_shard(self, partition: Partition) -> GroupShard:
         return GroupShard(self, partition)
 
-    def begin(self, shard: GroupShard) -> None:
+    def on_shard_loaded(self, shard: GroupShard) -> None:
         if self._expiry is None:
             self._expiry = ExpirySchedule(
-                self.configs, self.times.groups, self.loaded, self.stands_still
+                self.configs, self.clock_domains.groups, self.loaded, self.is_paused
             )
         shard.on_loaded(self._expiry.shard_changed)
 
@@ -72,7 +72,7 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
         if self._expiry is not None:
             self._expiry.expire_all()
 
-    def spare_connected(self, connections: MemberConnections, by_ms: int) -> None:
+    def extend_connected_sessions(self, connections: MemberConnections, by_ms: int) -> None:
         """Extend the sessions of members whose connection is open by `by_ms`."""
         for shard in self._shards.values():
             for group_id in shard.groups:

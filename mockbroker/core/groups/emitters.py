@@ -1,4 +1,4 @@
-"""Emitting what happens to groups: another state, an offset that is committed or removed."""
+"""Emit the events of groups: a state transition, a committed offset, a removed offset."""
 
 from __future__ import annotations
 
@@ -14,15 +14,22 @@ if TYPE_CHECKING:
 
 
 def emit_moved(
-    runtime: Runtime, group: Group, former: str, state: str, generation: int, reason: str = ""
+    runtime: Runtime,
+    node_id: int,
+    group: Group,
+    former: str,
+    state: str,
+    generation: int,
+    reason: str = "",
 ) -> None:
-    """A group has gone from a state to another, or just to another epoch. It may be on its way to
-    the next state by now.
+    """A group has a new state or a new epoch at the coordinator `node_id`. The group may already be
+    in a later state.
     """
     if runtime.on_event:
         runtime.emit(
             GroupMoved(
                 runtime.now_ms(),
+                node_id,
                 group.group_id,
                 former,
                 state,

@@ -18,7 +18,7 @@ NO_GENERATION = -1
 NO_LEADER = ""
 NO_MEMBER_ID = ""
 
-# Names and metadata of the protocols a member offers, in order of its preference.
+# Names and metadata of the protocols that a member supports, in order of preference.
 Protocols: TypeAlias = "tuple[tuple[str, bytes], ...]"
 
 
@@ -34,7 +34,7 @@ class JoinedMember(msgspec.Struct, frozen=True):
 
 
 class JoinResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to a Join; without its defaults, the answer of success."""
+    """The answer to a Join. The defaults are those of an error."""
 
     error: ErrorCode
     member_id: str = NO_MEMBER_ID
@@ -240,7 +240,7 @@ class GroupImage(msgspec.Struct, frozen=True):
 
 
 class StaticReplacement(msgspec.Struct, frozen=True, kw_only=True):
-    """The former values to restore if a static member's new id cannot be stored."""
+    """The old values of a static member, restored if its new id cannot be stored."""
 
     callback: object
     instance_id: str
@@ -256,8 +256,8 @@ class StaticReplacement(msgspec.Struct, frozen=True, kw_only=True):
 class Persist(msgspec.Struct, frozen=True, kw_only=True):
     """Store the group and report the outcome with a Persisted event.
 
-    `assignments` is the leader's, not in force before it is stored; `replaced` a static member's
-    return. With neither, the group became Empty and nothing depends on the outcome.
+    `assignments` come from the leader and take effect once they are stored. `replaced` is a static
+    member with a new id. With neither, the group became Empty and nothing depends on the outcome.
     """
 
     image: GroupImage

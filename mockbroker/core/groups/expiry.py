@@ -1,8 +1,8 @@
-"""Expiration of committed offsets, and of Empty groups that have none left.
+"""Expiration of committed offsets, and of Empty groups without offsets.
 
-Each group decides from when the age of its offsets counts (KIP-211, `Group.offset_age`). Offsets of
-subscribed topics do not expire. An expire timestamp in the commit (OffsetCommit v2-v4) takes
-precedence over the retention.
+A group's type and state decide when the retention of an offset starts (KIP-211,
+`Group.retention_start`). Offsets of subscribed topics do not expire. An expire timestamp in the
+commit (OffsetCommit v2-v4) takes precedence over the retention.
 
 Source: OffsetExpirationConditionImpl, ClassicGroup.offsetExpirationCondition.
 """
@@ -21,9 +21,9 @@ NONE = ErrorCode.NONE
 
 
 def expire(shard: GroupShard, retention_ms: int) -> int | None:
-    """Write tombstones for expired offsets, and delete Empty groups that have no offset left.
+    """Write tombstones for expired offsets, and delete Empty groups without offsets.
 
-    Returns the ms until the next offset expires if only time passes, else None.
+    Returns the ms until the next offset expires, or None if none will without another change.
     """
     left = [expire_group(shard, group.group_id, retention_ms) for group in shard.by_type()]
     return min((left_ms for left_ms in left if left_ms is not None), default=None)
@@ -32,8 +32,8 @@ def expire(shard: GroupShard, retention_ms: int) -> int | None:
 def expire_group(shard: GroupShard, group_id: str, retention_ms: int) -> int | None:
     """Do the same for one group, if it exists."""
     group = shard.groups.get(group_id)
-    age_starts_ms = None if group is None else group.offset_age()
-    if group is None or age_starts_ms is None:
+    retention_start_ms = None if group is None else group.retention_start()
+    if group is None or retention_start_ms is None:
         return None
     now_ms = shard.now_ms(group_id)
     expired: list[tuple[str, int]] = []
@@ -46,7 +46,7 @@ def expire_group(shard: GroupShard, group_id: str, retention_ms: int) -> int | N
         for partition, value in partitions.items():
             end_ms = value.expire_timestamp_ms
             if end_ms == NO_TIMESTAMP:
-                end_ms = age_starts_ms(value) + retention_ms
+                end_ms = retention_start_ms(value) + retention_ms
             if end_ms > now_ms:
                 kept = True
                 next_ms = end_ms if next_ms is None else min(next_ms, end_ms)

@@ -1,7 +1,7 @@
 """The interface of a group of any type.
 
-A shard keeps its groups in one table by id; requests to any group go through this interface, and
-requests to one type through its runner (`groups.runner`).
+A shard keeps its groups in one table by id. Requests for any type of group use this interface;
+requests for one type use the runner of the type (`groups.runner`).
 
 Source: org.apache.kafka.coordinator.group.Group.
 """
@@ -65,7 +65,7 @@ class Group(Protocol):
 
     @property
     def protocol(self) -> str | None:
-        """The assignor in use, as far as the broker knows it."""
+        """The assignor in use, if the broker has its name."""
         ...
 
     @property
@@ -123,14 +123,14 @@ class Group(Protocol):
 
     # -- expiration and timers -------------------------------------------------------------------
 
-    def offset_age(self) -> Callable[[OffsetAndMetadata], int] | None:
-        """From when (ms since the epoch) the age of an offset counts; None while none expires
-        (offsetExpirationCondition).
+    def retention_start(self) -> Callable[[OffsetAndMetadata], int] | None:
+        """A function of an offset that returns the start of its retention in ms since the epoch;
+        None while no offset expires (offsetExpirationCondition).
         """
         ...
 
     def tombstone_records(self) -> list[KeyValue]:
-        """The records that end the group in the log (createGroupTombstoneRecords)."""
+        """The tombstones of the group's records (createGroupTombstoneRecords)."""
         ...
 
     def deadline_ms(self) -> int | None:
@@ -144,8 +144,8 @@ class Group(Protocol):
         ...
 
 
-def commit_age_ms(value: OffsetAndMetadata) -> int:
-    """The age of an offset counts from its commit."""
+def commit_timestamp_ms(value: OffsetAndMetadata) -> int:
+    """The retention of an offset starts with its commit."""
     return value.commit_timestamp_ms
 
 
@@ -163,7 +163,7 @@ def members_matching(group: Group, pattern: str) -> list[str]:
 
 
 def required_members(group: Group, pattern: str) -> list[str]:
-    """The ids as of `members_matching`. Raises ActionError if there is none."""
+    """The same as `members_matching`. Raises ActionError if no member matches."""
     found = members_matching(group, pattern)
     if not found:
         shown = ", ".join(group.members) or "none"

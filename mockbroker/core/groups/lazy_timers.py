@@ -1,9 +1,9 @@
 """Session deadlines of many members behind one timer.
 
-A heartbeat only writes its member's deadline; nothing moves in the heap. An entry that comes up too
-early is put back at the deadline its member has by then, so that each member costs one heap
-operation per session timeout, however often it heartbeats. The heap's first time is therefore a
-lower bound.
+A heartbeat writes the deadline of its member and does not change the heap. An entry that is popped
+before the member's deadline is pushed again with that deadline. Each member thus costs one heap
+operation per session timeout, whatever its heartbeat interval. The heap's first time is a lower
+bound.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import heapq
 
 
 class LazyTimer:
-    """Something that ends unless it is renewed: a member, or a member id given out but not used
-    yet.
+    """Something that expires unless it is renewed: a member, or a member id that was returned with
+    MEMBER_ID_REQUIRED.
     """
 
     __slots__ = ("deadline_ms", "member_id", "queued_ms")
 
     def __init__(self, member_id: str) -> None:
         self.member_id = member_id
-        self.deadline_ms: int | None = None  # None: does not end by itself
-        self.queued_ms: int | None = None  # where its live heap entry stands
+        self.deadline_ms: int | None = None  # None: it does not expire
+        self.queued_ms: int | None = None  # the time of its valid heap entry
 
 
 class LazyTimerHeap:
-    """Leases by deadline."""
+    """Timers by deadline."""
 
     __slots__ = ("_heap", "_seq")
 
@@ -34,36 +34,36 @@ class LazyTimerHeap:
         self._seq = 0
 
     def arm(self, timer: LazyTimer, deadline_ms: int) -> None:
-        """Let the timer end at `deadline_ms` instead of whatever was set before."""
+        """Set the timer's deadline, in place of any former one."""
         timer.deadline_ms = deadline_ms
         queued_ms = timer.queued_ms
         if queued_ms is None or deadline_ms < queued_ms:
             self._push(timer, deadline_ms)
 
     def postpone(self, timer: LazyTimer, by_ms: int) -> None:
-        """Let a timer that ends by itself end that much later."""
+        """Extend the deadline of an armed timer by `by_ms`."""
         if timer.deadline_ms is not None:
             timer.deadline_ms += by_ms
 
     def cancel(self, timer: LazyTimer) -> None:
-        """Forget the timer; its heap entry goes when it comes up."""
+        """Cancel the timer. Its heap entry is dropped when it is popped."""
         timer.deadline_ms = None
 
     def next_ms(self) -> int | None:
-        """A time before which no timer ends, or None."""
+        """A time before which no timer expires, or None without timers."""
         heap = self._heap
         while heap and (heap[0][2].deadline_ms is None or heap[0][2].queued_ms != heap[0][0]):
             self._pop()
         return heap[0][0] if heap else None
 
-    def pop_ended(self, now_ms: int) -> LazyTimer | None:
-        """The first timer that has ended by `now_ms`, or None. It is cancelled by that."""
+    def pop_expired(self, now_ms: int) -> LazyTimer | None:
+        """The first timer that has expired by `now_ms`, or None. The timer is cancelled."""
         heap = self._heap
         while heap and heap[0][0] <= now_ms:
             at_ms, timer = heap[0][0], heap[0][2]
-            live = timer.queued_ms == at_ms
+            valid = timer.queued_ms == at_ms
             self._pop()
-            if not live or timer.deadline_ms is None:
+            if not valid or timer.deadline_ms is None:
                 continue
             if timer.deadline_ms > now_ms:
                 self._push(timer, timer.deadline_ms)

@@ -1,9 +1,9 @@
-"""Rebuilding a shard from the log: the records of `__consumer_offsets` in their order.
+"""The loader of a shard: it replays the records of `__consumer_offsets` in their order.
 
-All that the new leader has counts, also above its high watermark: that may be late, and what was
-acknowledged by the leader before is among it. A later record of the same key replaces an earlier
-one, a tombstone removes it, a transaction's commits wait for its marker. A group's members come
-back as of its last completed rebalance; whatever round was under way starts over.
+The whole log of the new leader is replayed, also above its high watermark: the high watermark may
+lag behind records that the former leader has acknowledged. A later record of a key replaces an
+earlier one, a tombstone removes it, and the commits of a transaction wait for its marker. A group
+has the members of its last completed rebalance; a rebalance that was in progress starts over.
 
 Source: CoordinatorLoaderImpl, and the replay methods of the two managers.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def load(shard: GroupShard, now_ms: int) -> None:
-    """Read the shard's partition to its end. The shard must be fresh."""
+    """Read the shard's partition to its end. The shard must be new."""
     for header, record in stored_records(shard.partition.log):
         if header.is_control:
             _replay_control(shard.offsets, header, record)
@@ -35,7 +35,7 @@ def load(shard: GroupShard, now_ms: int) -> None:
 
 
 def replicated_offsets(partition: Partition) -> OffsetStore:
-    """The offsets as the records below the high watermark have them: what all in the ISR know."""
+    """The offsets in the records below the high watermark, which each replica in the ISR has."""
     offsets = OffsetStore()
     for header, record in stored_records(partition.log):
         if header.base_offset >= partition.high_watermark:
@@ -53,7 +53,7 @@ def replicated_offsets(partition: Partition) -> OffsetStore:
 
 
 def _producer_id(header: BatchHeader) -> int:
-    """Of the transaction that a batch belongs to, -1 for none."""
+    """The producer id of a batch's transaction, or -1 without one."""
     return header.producer_id if header.is_transactional else -1
 
 
@@ -64,10 +64,10 @@ def _replay_control(offsets: OffsetStore, header: BatchHeader, record: Record) -
 
 
 def replay(shard: GroupShard, record: Record, producer_id: int, now_ms: int) -> None:
-    """Take in one record. Kinds that this coordinator does not know are passed over.
+    """Apply one record. Records of unknown types are skipped.
 
-    So is what cannot be read; only an administrator's client can have produced it. It is counted in
-    `unreadable`. (Kafka gives the whole partition up.)
+    Records that cannot be decoded are counted in `unreadable` and skipped; only an administrator's
+    client can have produced them. (Kafka fails the load of the whole partition.)
     """
     parsed: GroupRecord | OffsetRecord | ConsumerRecord | None
     try:

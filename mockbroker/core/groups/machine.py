@@ -12,10 +12,10 @@ of timers:
   not expire while the member's JoinGroup or SyncGroup waits, except in its first join, which is
   limited to five minutes. Member ids returned with MEMBER_ID_REQUIRED have one as well.
 
-A request that replaces a waiting request of the same member is answered, and so is the older one.
-Kafka drops the older one without an answer, because its connection is closed.
+If a member sends a request while an older one of it waits, both are answered. Kafka drops the older
+one without an answer, because its connection is closed.
 
-Source: GroupMetadataManager, classicGroup* and what it calls.
+Source: GroupMetadataManager, classicGroup*.
 """
 
 from __future__ import annotations
@@ -90,8 +90,7 @@ def _on_join(group: ClassicGroup, join: Join, now_ms: int) -> None:
         _join_new(group, join, now_ms)
     elif join.member_id in group.pending_join_members:
         if join.instance_id is not None:
-            # Kafka runs into an IllegalStateException here: ids are only given to dynamic
-            # members.
+            # Kafka throws an IllegalStateException here, because only dynamic members get ids.
             _refuse_join(group, join, ErrorCode.UNKNOWN_SERVER_ERROR, NO_MEMBER_ID)
         else:
             _add_and_rebalance(group, join, join.member_id, now_ms)
@@ -216,7 +215,7 @@ def _replace_static(
     if group.state is State.PREPARING:
         maybe_complete_join(group, now_ms)
     elif group.state is State.STABLE and group.select_protocol() == group.protocol_name:
-        # Same protocol: no rebalance, and the answer follows once the new id is stored.
+        # The protocol is the same: no rebalance, and the answer is sent once the id is stored.
         group.effects.append(Persist(image=group.image(), replaced=replaced))
     else:
         reason = f"static member {instance_id} is back as {member.member_id}: {join.reason}"
@@ -266,8 +265,8 @@ def _on_static_persisted(
 def _refuse_join(
     group: ClassicGroup, join: Join, error: ErrorCode, member_id: str | None = None
 ) -> None:
-    asked = join.member_id if member_id is None else member_id
-    group.effects.append(Reply(join.callback, JoinResult(error=error, member_id=asked)))
+    answered = join.member_id if member_id is None else member_id
+    group.effects.append(Reply(join.callback, JoinResult(error=error, member_id=answered)))
 
 
 # ------------------------------------------------------------------------- Heartbeat, Leave

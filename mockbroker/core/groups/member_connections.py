@@ -1,8 +1,7 @@
-"""Which connection each group member was last heard on.
+"""The connection of each group member's last request.
 
-A client that is there cannot keep up with a clock that jumps: it would have sent its heartbeats
-meanwhile. So when the cluster's clock is moved on, the sessions of members whose connection is open
-move with it, and only those who are gone run out.
+A client cannot send the heartbeats of the time that an advance of the clock skips. An advance
+therefore extends the sessions of members whose connection is open; only the others expire.
 """
 
 from __future__ import annotations
@@ -12,32 +11,36 @@ from typing import Protocol
 
 
 class Connection(Protocol):
-    """The other end's connection, as far as it matters here."""
+    """The part of a client's connection that is needed here."""
 
     closed: bool
 
 
 class MemberConnections:
-    """Members by group, and the connection that each was last heard on."""
+    """The connections by group id and member id."""
 
-    __slots__ = ("_heard",)
+    __slots__ = ("_connections",)
 
     def __init__(self) -> None:
-        self._heard: dict[tuple[str, str], Connection] = {}
+        self._connections: dict[tuple[str, str], Connection] = {}
 
-    def heard(self, group_id: str, member_id: str, connection: Connection) -> None:
-        """A request of this member arrived on this connection."""
-        self._heard[group_id, member_id] = connection
+    def record(self, group_id: str, member_id: str, connection: Connection) -> None:
+        """Record that a request of the member arrived on this connection."""
+        self._connections[group_id, member_id] = connection
 
     def connected(self, group_id: str) -> Callable[[str], bool]:
-        """Tells of a member of this group whether its connection is open."""
+        """A function of a member id that returns whether the member's connection is open."""
 
         def is_connected(member_id: str) -> bool:
-            connection = self._heard.get((group_id, member_id))
+            connection = self._connections.get((group_id, member_id))
             return connection is not None and not connection.closed
 
         return is_connected
 
-    def forget_the_gone(self) -> None:
-        """Drop the members whose connections are closed."""
-        self._heard = {key: found for key, found in self._heard.items() if not found.closed}
+    def remove_closed(self) -> None:
+        """Remove the members whose connections are closed."""
+        self._connections = {
+            key: connection
+            for key, connection in self._connections.items()
+            if not connection.closed
+        }

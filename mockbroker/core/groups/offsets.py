@@ -1,8 +1,8 @@
 """Committed offsets of the groups of one partition of `__consumer_offsets`.
 
-A *committed offset* is in force. A *pending* one was committed inside a transaction that has not
-ended: its marker makes it committed, unless a later record has overtaken it, or drops it. The store
-only mirrors records that are in the log: whoever changes it has appended first, or is replaying.
+A *pending* offset was committed in a transaction that has not ended. A commit marker makes it a
+committed offset unless a later record has one; an abort marker drops it. The store reflects the
+log: a caller appends a record before it changes the store.
 
 Source: Kafka's OffsetMetadataManager.
 """
@@ -22,11 +22,10 @@ NO_TIMESTAMP = -1
 
 
 class OffsetAndMetadata(msgspec.Struct, gc=False):
-    """What a consumer committed for a partition: the offset of the record it will read next.
+    """A committed offset: the offset of the record that the consumer reads next.
 
-    `expire_timestamp_ms` is set only by clients that ask for a retention of their own (OffsetCommit
-    v2-v4). `record_offset`, the place in `__consumer_offsets`, is filled in once it is written.
-    -1 stands for none throughout.
+    `expire_timestamp_ms` is set if the request had a retention (OffsetCommit v2-v4).
+    `record_offset` is the offset of the commit in `__consumer_offsets`. -1 is none in each field.
     """
 
     offset: int
@@ -42,14 +41,14 @@ Topics: TypeAlias = dict[str, dict[int, OffsetAndMetadata]]  # topic -> partitio
 
 
 def is_of_other_topic(committed: OffsetAndMetadata, topic_id: bytes) -> bool:
-    """Whether the offset belongs to a former topic of the same name; an unknown id fits any."""
+    """Whether the offset belongs to a deleted topic of the same name; an unknown id matches any."""
     return ZERO_UUID not in {committed.topic_id, topic_id} and committed.topic_id != topic_id
 
 
 class OffsetStore:
     """The offsets, committed and pending, by group, topic and partition.
 
-    `on_change` is called whenever one is set or dropped.
+    `on_change` is called when one is set or removed.
     """
 
     __slots__ = ("_on_change", "_open", "_pending", "committed")
@@ -58,7 +57,7 @@ class OffsetStore:
         self._on_change = on_change
         self.committed: dict[str, Topics] = {}
         self._pending: dict[int, dict[str, Topics]] = {}  # by producer id
-        self._open: dict[str, dict[int, None]] = {}  # group -> producer ids with something pending
+        self._open: dict[str, dict[int, None]] = {}  # group -> producer ids with pending offsets
 
     # ------------------------------------------------------------------------------------- reading
 
@@ -71,11 +70,11 @@ class OffsetStore:
         return None if partitions is None else partitions.get(partition)
 
     def of_group(self, group_id: str) -> Topics:
-        """All committed offsets of a group; not to be changed."""
+        """All committed offsets of a group. The caller must not change them."""
         return self.committed.get(group_id, {})
 
     def has_pending(self, group_id: str, topic: str, partition: int) -> bool:
-        """Whether a transaction that has not ended has committed an offset for this partition."""
+        """Whether an open transaction has committed an offset for this partition."""
         for producer_id in self._open.get(group_id, ()):
             if partition in self._pending[producer_id].get(group_id, {}).get(topic, {}):
                 return True
@@ -85,7 +84,7 @@ class OffsetStore:
         return group_id in self._open
 
     def groups_of_producer(self, producer_id: int) -> list[str]:
-        """The groups for which a producer's transaction has committed something."""
+        """The groups with pending offsets of a producer's transaction."""
         return list(self._pending.get(producer_id, ()))
 
     def keys_of_group(self, group_id: str) -> list[tuple[str, int]]:
@@ -112,21 +111,21 @@ class OffsetStore:
     # ------------------------------------------------------------------------------------- changing
 
     def commit(self, group_id: str, topic: str, partition: int, value: OffsetAndMetadata) -> None:
-        """A plain commit record."""
+        """Apply a commit outside a transaction."""
         self._on_change()
         self.committed.setdefault(group_id, {}).setdefault(topic, {})[partition] = value
 
     def commit_pending(
         self, producer_id: int, group_id: str, topic: str, partition: int, value: OffsetAndMetadata
     ) -> None:
-        """A commit record inside a transaction of `producer_id`."""
+        """Apply a commit in a transaction of `producer_id`."""
         self._on_change()
         groups = self._pending.setdefault(producer_id, {})
         groups.setdefault(group_id, {}).setdefault(topic, {})[partition] = value
         self._open.setdefault(group_id, {})[producer_id] = None
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
-        """A tombstone: drops what is committed and what is pending."""
+        """Apply a tombstone: remove the committed offset and the pending ones."""
         self._on_change()
         _discard(self.committed, group_id, topic, partition)
         for producer_id in list(self._open.get(group_id, ())):
@@ -136,9 +135,9 @@ class OffsetStore:
                 self._close(group_id, producer_id)
 
     def end_transaction(self, producer_id: int, *, committed: bool) -> None:
-        """A marker: what `producer_id` has pending becomes committed, or is dropped.
+        """Apply a marker: commit or drop the pending offsets of `producer_id`.
 
-        An offset committed in the meantime by a later record stays.
+        An offset that a later record committed meanwhile stays.
         """
         self._on_change()
         pending = self._pending.pop(producer_id, {})
@@ -160,7 +159,7 @@ class OffsetStore:
 
 
 def _discard(groups: dict[str, Topics], group_id: str, topic: str, partition: int) -> None:
-    """Remove one entry, and the levels above it that it leaves empty."""
+    """Remove one entry, and the maps above it that become empty."""
     topics = groups.get(group_id)
     if topics is None:
         return

@@ -41,7 +41,7 @@ def prepare_rebalance(group: ClassicGroup, reason: str, now_ms: int) -> None:
         group.initial_remaining_ms = (delay_ms, max(timeout_ms - delay_ms, 0))
         group.join_deadline_ms = now_ms + delay_ms
         if delay_ms == 0:
-            # A timer of no length would only cost the first member a turn of the event loop.
+            # A timer of 0 ms would delay the first member by a turn of the event loop.
             _on_join_deadline(group, now_ms)
     elif group.has_all_members_joined():
         _complete_join(group, now_ms)
@@ -79,7 +79,7 @@ def _complete_join(group: ClassicGroup, now_ms: int) -> None:
         if member.join_callback is None and member.instance_id is None:
             group.remove_member(member)
     if not group.elect_joined_leader() and group.members:
-        # Only static members are left and none has joined: wait once more.
+        # All remaining members are static and none has joined: wait for another timeout.
         group.join_deadline_ms = group.timer_start_ms(now_ms) + max(group.rebalance_timeout_ms(), 1)
         return
     group.generation += 1
@@ -180,15 +180,15 @@ def _propagate_assignment(
 
 
 def on_tick(group: ClassicGroup, _: Tick, now_ms: int) -> None:
-    while (timer := group.session_timers.pop_ended(now_ms)) is not None:
-        _on_session_end(group, timer, now_ms)
+    while (timer := group.session_timers.pop_expired(now_ms)) is not None:
+        _on_session_expired(group, timer, now_ms)
     if group.join_deadline_ms is not None and group.join_deadline_ms <= now_ms:
         _on_join_deadline(group, now_ms)
     if group.sync_deadline_ms is not None and group.sync_deadline_ms <= now_ms:
         _on_sync_deadline(group, now_ms)
 
 
-def _on_session_end(group: ClassicGroup, timer: LazyTimer, now_ms: int) -> None:
+def _on_session_expired(group: ClassicGroup, timer: LazyTimer, now_ms: int) -> None:
     if not isinstance(timer, Member):
         group.remove_pending_member(timer.member_id)
     elif timer.is_new or (timer.join_callback is None and timer.sync_callback is None):
@@ -205,14 +205,14 @@ def _on_session_end(group: ClassicGroup, timer: LazyTimer, now_ms: int) -> None:
 
 def _on_sync_deadline(group: ClassicGroup, now_ms: int) -> None:
     group.sync_deadline_ms = None
-    silent = list(group.pending_sync_members)
-    if not silent:
+    pending = list(group.pending_sync_members)
+    if not pending:
         return
-    for member_id in silent:
+    for member_id in pending:
         group.remove_member(group.members[member_id])
-    prepare_rebalance(group, f"no SyncGroup from {', '.join(silent)}", now_ms)
+    prepare_rebalance(group, f"no SyncGroup from {', '.join(pending)}", now_ms)
 
 
 def _differs(requested: str | None, actual: str | None) -> bool:
-    """False if either is not given."""
+    """Whether both are given and differ."""
     return requested is not None and actual is not None and requested != actual

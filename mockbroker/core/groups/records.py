@@ -1,7 +1,7 @@
-"""Records of `__consumer_offsets`: what a group and its offsets look like in the log.
+"""Records of `__consumer_offsets` for classic groups and offsets.
 
-Kafka 4.3 writes offsets as value v4 (v1 when they have an expiry of their own) and groups as value
-v3; all versions are read. A null value is a tombstone. Source: GroupCoordinatorRecordHelpers.
+Kafka 4.3 writes offsets as value v4 (v1 if they have an expire timestamp) and groups as value v3.
+All versions are read. A null value is a tombstone. Source: GroupCoordinatorRecordHelpers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VALUE_VERSION_WITH_EXPIRY = 1
 
 
 class OffsetRecord(msgspec.Struct, frozen=True):
-    """A commit, or with no value its tombstone."""
+    """A committed offset. None: the tombstone."""
 
     group_id: str
     topic: str
@@ -37,7 +37,7 @@ class OffsetRecord(msgspec.Struct, frozen=True):
 
 
 class GroupRecord(msgspec.Struct, frozen=True):
-    """A classic group's metadata, or with no image its tombstone."""
+    """The metadata of a classic group. None: the tombstone."""
 
     group_id: str
     image: GroupImage | None
@@ -63,12 +63,12 @@ def offset_commit(group_id: str, topic: str, partition: int, value: OffsetAndMet
 
 
 def offset_tombstone(group_id: str, topic: str, partition: int) -> KeyValue:
-    """The record that ends a committed offset."""
+    """The tombstone of a committed offset."""
     return _offset_key(group_id, topic, partition), None
 
 
 def group_metadata(group_id: str, image: GroupImage) -> KeyValue:
-    """The record of a group as it stands after a rebalance."""
+    """The record of a group after a rebalance."""
     value = GroupMetadataValue(
         protocol_type=image.protocol_type,
         generation=image.generation,
@@ -93,12 +93,12 @@ def group_metadata(group_id: str, image: GroupImage) -> KeyValue:
 
 
 def new_group(group_id: str, now_ms: int) -> KeyValue:
-    """The record of a group that has just come into being: Empty, of no protocol type yet."""
+    """The record of a new group: Empty, without a protocol type."""
     return group_metadata(group_id, GroupImage("", 0, None, None, now_ms))
 
 
 def group_tombstone(group_id: str) -> KeyValue:
-    """The record that ends a group."""
+    """The tombstone of a group."""
     return _group_key(group_id), None
 
 
@@ -115,9 +115,9 @@ def _group_key(group_id: str) -> bytes:
 
 
 def parse(record: Record) -> OffsetRecord | GroupRecord | None:
-    """What a record says, or None if it is of a kind that classic groups do not have.
+    """The decoded record, or None if it is neither an offset nor a classic group.
 
-    Raises DecodeError when key or value are not what their first two bytes say.
+    Raises DecodeError if key or value do not have the format of their version.
     """
     if record.key is None:
         return None
@@ -133,7 +133,7 @@ def parse(record: Record) -> OffsetRecord | GroupRecord | None:
 
 
 def _offset(value: OffsetCommitValue, record_offset: int) -> OffsetAndMetadata:
-    """Fields that a version does not have are at their defaults, which stand for none."""
+    """Fields that the version does not have get their defaults, which mean none."""
     return OffsetAndMetadata(
         value.offset,
         leader_epoch=value.leader_epoch,
@@ -158,7 +158,7 @@ def _group(value: GroupMetadataValue) -> GroupImage:
                 m.group_instance_id,
                 m.client_id,
                 m.client_host,
-                # v0 has no rebalance timeout: the session timeout stands in for it.
+                # v0 has no rebalance timeout; Kafka uses the session timeout instead.
                 m.session_timeout if m.rebalance_timeout < 0 else m.rebalance_timeout,
                 m.session_timeout,
                 bytes(m.subscription),

@@ -1,8 +1,8 @@
-"""Running the groups of one type: events in, effects out, for one shard.
+"""The runner of the groups of one type in a shard: events in, effects out.
 
 A group is a state machine that does no I/O. Its runner passes events to it and carries out the
-effects. A shard has one runner for each type of group; a type that is added
-needs a machine that is a `Group`, a runner, and an entry in the shard's table of runners.
+effects. A new type of group needs a machine that is a `Group`, a runner, and an entry in the
+shard's table of runners.
 
 Source: GroupMetadataManager.
 """
@@ -27,7 +27,7 @@ Assignments = Mapping[str, Mapping[str, Sequence[int]]]
 
 
 class GroupRunner(ABC, Generic[G]):
-    """The groups of one type in a shard. What is handed in is in the shard's table of groups."""
+    """The groups of one type in a shard. Each method's `group` is in the shard's table."""
 
     __slots__ = ("_runtime", "_shard")
 
@@ -38,14 +38,14 @@ class GroupRunner(ABC, Generic[G]):
         self._runtime = shard.coordinator.runtime
 
     def get(self, group_id: str) -> G | None:
-        """The group of this id; None if there is none, or one of another type."""
+        """The group with this id, or None if it does not exist or has another type."""
         group = self._shard.groups.get(group_id)
         return (
             cast("G", group) if group is not None and group.group_type == self.group_type else None
         )
 
     def all(self) -> dict[str, G]:
-        """The groups of this type, by id, in the order in which they came."""
+        """The groups of this type by id, the oldest first."""
         found = ((group_id, self.get(group_id)) for group_id in self._shard.groups)
         return {group_id: group for group_id, group in found if group is not None}
 
@@ -55,11 +55,11 @@ class GroupRunner(ABC, Generic[G]):
 
     @abstractmethod
     def unload(self, group: G) -> None:
-        """The shard is unloaded: answer the waiting requests."""
+        """Answer the waiting requests, because the shard is unloaded."""
 
     @abstractmethod
-    def deleted(self, group: G) -> None:
-        """The tombstones of the group, which is empty, are in the log."""
+    def on_deleted(self, group: G) -> None:
+        """Mark the empty group as Dead, because its tombstones are in the log."""
 
     # -- requests of the classic protocol --------------------------------------------------------
 
@@ -75,7 +75,7 @@ class GroupRunner(ABC, Generic[G]):
     def heartbeat(
         self, group: G, member_id: str, instance_id: str | None, generation: int
     ) -> ErrorCode:
-        """Heartbeat: the answer."""
+        """Heartbeat; returns the error code of the response."""
 
     @abstractmethod
     def leave(self, group: G, leave: Leave) -> None:
@@ -85,11 +85,11 @@ class GroupRunner(ABC, Generic[G]):
 
     @abstractmethod
     def rebalance(self, group: G) -> None:
-        """Begin a round. Raises ActionError where that takes members and there are none."""
+        """Start a rebalance. Raises ActionError if a classic group has no members."""
 
     @abstractmethod
     def expire(self, group: G, member_ids: Sequence[str]) -> None:
-        """Let the sessions of members expire."""
+        """Expire the sessions of members."""
 
     @abstractmethod
     def kick(self, group: G, member_ids: Sequence[str]) -> None:
@@ -97,19 +97,23 @@ class GroupRunner(ABC, Generic[G]):
 
     @abstractmethod
     def fence_instance(self, group: G, instance_id: str) -> None:
-        """Let another process take a static member's place. Raises ActionError if there is none."""
+        """Fence a static member with a new member of its instance id.
+
+        Raises ActionError if no member has the instance id.
+        """
 
     @abstractmethod
     def assign(self, group: G, assignments: Assignments) -> None:
-        """Set who reads what; without assignments that is the assignor's to say again. Raises
-        ActionError for members and topics that are not there.
+        """Override the assignments; empty `assignments` remove the override.
+
+        Raises ActionError for members and topics that do not exist.
         """
 
 
 def answer(callback: object, result: object) -> None:
-    """Finish the request that a callback stands for."""
+    """Call the callback of a request with its result."""
     cast("Callable[[object], None]", callback)(result)
 
 
 def ignore_result(_: object) -> None:
-    """The callback of an event that no client has sent."""
+    """The callback of an event without a client's request."""

@@ -1,14 +1,12 @@
 """The groups and offsets of one partition of `__consumer_offsets`, on the broker that leads it.
 
-The runner of a group's type passes a request to its state machine and carries out the effects:
-answers to requests, records in the partition, deadlines in the cluster's timers. Every change is in
-the log before it is answered; `loader` rebuilds a shard from the log alone. Groups of all types are
-in one table, so an id is that of one group. Records are written with acks=1: below the partition's
-min.insync.replicas they are in the log as well, and count, but they are answered only once there
-are enough replicas again.
+The runner of a group's type passes a request to the group's state machine and carries out the
+effects: answers to requests, records in the partition, timers. A change is in the log before it is
+answered, so that `loader` can rebuild the shard from the log. Groups of all types are in one table,
+because a group id belongs to one group. Records are written with acks=1: with an ISR below
+min.insync.replicas they are appended and take effect, but the answers wait for the ISR.
 
-Slots in events are callables here: they take the result and finish the request. They may be called
-once more when the request is given up; the first call counts.
+A callback in an event may be called again after a timeout; only the first call has an effect.
 
 Source: GroupCoordinatorShard, CoordinatorPartitionWriter.
 """
@@ -62,16 +60,16 @@ class GroupShardCoordinator(ShardCoordinator, Protocol):
     @property
     def topics(self) -> TopicSource: ...
     @property
-    def times(self) -> ClockDomains: ...
+    def clock_domains(self) -> ClockDomains: ...
 
 
 class GroupShard(CoordinatorShard[GroupShardCoordinator]):
-    """One partition's groups. `loading` is set while its log is read: nothing is answered then."""
+    """The groups of one partition."""
 
     __slots__ = (
+        "_clock_domains",
         "_on_changed",
         "_runners",
-        "_times",
         "changed",
         "classic",
         "consumers",
@@ -84,7 +82,7 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
 
     def __init__(self, coordinator: GroupShardCoordinator, partition: Partition) -> None:
         super().__init__(coordinator, partition)
-        self._times = coordinator.times
+        self._clock_domains = coordinator.clock_domains
         self.groups: dict[str, Group] = {}
         self.classic = ClassicGroups(self)
         self.consumers = ConsumerGroups(self)
@@ -99,32 +97,32 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
     # -------------------------------------------------------------------------- the table of groups
 
     def runner(self, group: Group) -> GroupRunner[Any]:
-        """Who runs groups of this one's type."""
+        """The runner of the group's type."""
         return self._runners[group.group_type]
 
     def by_type(self) -> list[Group]:
-        """All groups: the types one after another, each in the order in which its groups came."""
+        """All groups, sorted by type, then the oldest first."""
         return sorted(self.groups.values(), key=_type)
 
     def put_group(self, group: Group) -> None:
-        """Put a group into the table. One of another type that has its id gives up its place."""
+        """Put a group into the table, in place of a group of another type with the same id."""
         known = self.groups.get(group.group_id)
         if known is not None and known.group_type != group.group_type:
-            self.forget_group(group.group_id)
+            self.remove_group(group.group_id)
         self.groups[group.group_id] = group
 
-    def forget_group(self, group_id: str) -> None:
-        """Take the group out of memory, with its timer."""
+    def remove_group(self, group_id: str) -> None:
+        """Remove the group from the table, and cancel its timer."""
         self.groups.pop(group_id, None)
-        self._timers.forget(group_id)
+        self._timers.cancel(group_id)
 
-    # ------------------------------------------------------ members that speak the classic protocol
+    # ----------------------------------------------------------- requests of the classic protocol
 
     def join(self, group_id: str, join: Join) -> None:
-        """JoinGroup. A group comes into being with its first member that has no id yet."""
+        """JoinGroup. A member without an id creates the group if it does not exist."""
         group = self.groups.get(group_id)
         if group is None:
-            self.classic.begin(group_id, join)
+            self.classic.create_group(group_id, join)
         else:
             self.runner(group).join(group, join)
 
@@ -139,7 +137,7 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
     def heartbeat(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int
     ) -> ErrorCode:
-        """Heartbeat: the answer, to be given when what was written before is replicated."""
+        """Heartbeat; returns the error code of the response."""
         group = self.groups.get(group_id)
         if group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
@@ -156,17 +154,18 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
             self.runner(group).leave(group, leave)
 
     def answer(self, callback: object, result: Result) -> None:
-        """Give a result to whoever waits: an error at once, others when all that is written by now
-        is replicated. Who has sent a Heartbeat waits otherwise.
+        """Answer a request: with an error now, else once the records written so far are replicated.
+
+        The handler of Heartbeat waits by itself.
         """
         if result.error or self.is_replicated or isinstance(result, HeartbeatResult):
             answer(callback, result)
             return
 
-        def tell(error: ErrorCode) -> None:
+        def send(error: ErrorCode) -> None:
             answer(callback, type(result)(error=error) if error else result)
 
-        self.when_replicated(tell)
+        self.when_replicated(send)
 
     # ------------------------------------------------------------------------------------- offsets
 
@@ -181,11 +180,11 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
         transactional: bool = False,
         version: int = 9,
     ) -> ErrorCode:
-        """Whether offsets may be committed. Without a generation a group comes into being.
+        """Whether offsets may be committed. A commit without a generation creates the group.
 
-        `unknown_group` answers a commit that names a generation of a group that is not there.
-        `version` is OffsetCommit's: members of consumer groups have to know v9. What is let pass
-        is of a group that is in the table by now: ask its `check_partition` for each partition.
+        `unknown_group` is the error for a commit with a generation if the group does not exist.
+        `version` is that of OffsetCommit; members of consumer groups need v9. If the result is
+        NONE, the group exists and its `check_partition` checks each partition.
         """
         now_ms = self.now_ms(group_id)
         group = self.groups.get(group_id)
@@ -205,9 +204,9 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
         commits: Sequence[tuple[str, int, OffsetAndMetadata]],
         request_seq: int = 0,
     ) -> ErrorCode:
-        """Write commits, already checked, and let them be in force: (topic, partition, offset).
+        """Write checked commits, (topic, partition, offset), and apply them.
 
-        `request_seq` is the number that the request has in the journal.
+        `request_seq` is the number of the request in the journal.
         """
         if not commits:
             return NONE
@@ -243,7 +242,7 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
         if group is None or refused is not NONE:
             return refused
         outcome: dict[tuple[str, int], ErrorCode] = {}
-        doomed: list[tuple[str, int]] = []
+        to_remove: list[tuple[str, int]] = []
         for key in partitions:
             topic, partition = key
             if group.is_subscribed(topic):
@@ -253,26 +252,29 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
             if self.offsets.get(group_id, topic, partition) or self.offsets.has_pending(
                 group_id, topic, partition
             ):
-                doomed.append(key)
-        error = self.remove_offsets(group_id, doomed, "delete_offsets")
+                to_remove.append(key)
+        error = self.remove_offsets(group_id, to_remove, "delete_offsets")
         return outcome if error is NONE else error
 
     def remove_offsets(
         self, group_id: str, keys: Iterable[tuple[str, int]], reason: str
     ) -> ErrorCode:
-        """Write tombstones for offsets of a group and forget them; `reason` as `OffsetRemoved`."""
-        doomed = [(group_id, topic, partition) for topic, partition in keys]
-        return self._write_offset_tombstones(doomed, reason)
+        """Write tombstones for offsets of a group and remove the offsets.
+
+        `reason` is one of `OffsetRemoved`.
+        """
+        to_remove = [(group_id, topic, partition) for topic, partition in keys]
+        return self._write_offset_tombstones(to_remove, reason)
 
     def topic_deleted(self, topic: str) -> None:
-        """Drop every group's offsets of a topic that is gone."""
+        """Remove each group's offsets of a deleted topic."""
         keys = self.offsets.keys_of_topic(topic)
         self._write_offset_tombstones([(group, topic, p) for group, p in keys], "topic_deleted")
 
     def _write_offset_tombstones(
         self, keys: Sequence[tuple[str, str, int]], reason: str
     ) -> ErrorCode:
-        """Write tombstones for (group, topic, partition) keys and forget what they stood for."""
+        """Write tombstones for (group, topic, partition) keys and remove their offsets."""
         for start in range(0, len(keys), TOMBSTONES_PER_BATCH_MAX):
             some = keys[start : start + TOMBSTONES_PER_BATCH_MAX]
             error, _ = self.append([group_records.offset_tombstone(*key) for key in some])
@@ -286,7 +288,7 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
     # ----------------------------------------------------------------------------- whole groups
 
     def delete_group(self, group_id: str) -> ErrorCode:
-        """DeleteGroups: an Empty group goes, with all its offsets."""
+        """DeleteGroups: delete an Empty group with its offsets."""
         group = self.groups.get(group_id)
         if group is None:
             return ErrorCode.GROUP_ID_NOT_FOUND
@@ -294,15 +296,15 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
         return refused if refused is not NONE else self.delete_empty_group(group)
 
     def delete_empty_group(self, group: Group) -> ErrorCode:
-        """Write the tombstones of an Empty group and its offsets, and forget both."""
+        """Write the tombstones of an Empty group and its offsets, and remove both."""
         error = self._write_group_tombstones(group)
         if error is NONE:
-            self.runner(group).deleted(group)
-            self.forget_group(group.group_id)
+            self.runner(group).on_deleted(group)
+            self.remove_group(group.group_id)
         return error
 
     def _write_group_tombstones(self, group: Group) -> ErrorCode:
-        """Write the tombstones of a group behind those of its offsets, which thereby are gone."""
+        """Write the tombstones of a group's offsets, then those of the group."""
         group_id = group.group_id
         keys = self.offsets.keys_of_group(group_id)
         while len(keys) > TOMBSTONES_PER_BATCH_MAX:
@@ -316,27 +318,29 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
         if error is NONE:
             for key in keys:
                 self.offsets.remove(group_id, *key)
-            doomed = [(group_id, *key) for key in keys]
-            emit_offsets_removed(self._runtime, self.coordinator.broker_id, doomed, "group_deleted")
+            to_remove = [(group_id, *key) for key in keys]
+            emit_offsets_removed(
+                self._runtime, self.coordinator.broker_id, to_remove, "group_deleted"
+            )
         return error
 
     # -------------------------------------------------------------------------------------- time
 
     def now_ms(self, group_id: str) -> int:
-        """The time that a group lives by (see `clock_domains`)."""
-        return self._times.of_group(group_id).now_ms()
+        """The time of a group's clock domain, in ms since the epoch."""
+        return self._clock_domains.of_group(group_id).now_ms()
 
     def rearm(self, group: Group) -> None:
-        """Have the cluster's timers call when the group is due, unless they will earlier anyway."""
+        """Set the timer to the group's deadline, unless it is set to an earlier time."""
         group_id = group.group_id
-        times = self._times.of_group(group_id)
-        self._timers.arm(times, group_id, group.deadline_ms(), self._on_timer)
+        timers = self._clock_domains.of_group(group_id)
+        self._timers.arm(timers, group_id, group.deadline_ms(), self._on_timer)
 
     def move_timer(self, group_id: str) -> None:
-        """Set a group's timer again, because the group lives by another time from now on."""
+        """Set a group's timer again, because the group has another clock domain now."""
         group = self.groups.get(group_id)
         if group is not None:
-            self._timers.forget(group_id)
+            self._timers.cancel(group_id)
             self.rearm(group)
 
     def _on_timer(self, group_id: str) -> None:
@@ -346,12 +350,12 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
     # -------------------------------------------------------------------------- loading, unloading
 
     def read(self) -> None:
-        load(self, self._times.groups.now_ms())
+        load(self, self._clock_domains.groups.now_ms())
 
     def on_loaded(self, on_changed: Callable[[], None] | None = None) -> None:
-        """Sessions start to run.
+        """Start the sessions.
 
-        `on_changed` is called when something has changed, once until `touched` is reset.
+        `on_changed` is called after a change, once until `changed` is reset.
         """
         self.changed = False
         self._on_changed = on_changed
@@ -362,10 +366,10 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
     def on_unloaded(self) -> None:
         for group in self.by_type():
             self.runner(group).unload(group)
-            self.forget_group(group.group_id)
+            self.remove_group(group.group_id)
 
     def mark_changed(self) -> None:
-        """A group or an offset has changed, so that others may be due to expire."""
+        """Include the shard in the next expiration check, because it has changed."""
         if not self.changed:
             self.changed = True
             if self._on_changed is not None:
@@ -374,13 +378,13 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
     # ------------------------------------------------------------------------------------- writing
 
     def append(self, records: Iterable[KeyValue]) -> tuple[ErrorCode, int]:
-        """Write records as one batch; returns the error a client is to see, and the base offset."""
+        """Write records as one batch; returns the error for the client, and the base offset."""
         return self._append_at(self._runtime.now_ms(), records)
 
     def _append_at(self, now_ms: int, records: Iterable[KeyValue]) -> tuple[ErrorCode, int]:
         batch = build_batch(
             [Record(timestamp=now_ms, key=key, value=value) for key, value in records],
-            base_sequence=0,  # as Kafka's coordinators have it, though without a producer id
+            base_sequence=0,  # as in Kafka, although the batch has no producer id
         )
         return self.write(batch, now_ms)
 

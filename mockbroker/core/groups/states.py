@@ -1,27 +1,25 @@
-"""The states of a classic group and what each of them answers: the theory, then the tables.
+"""The states of a classic group, and the answer of each state to each request.
 
-A classic group agrees in rounds. Members kind to join and are parked (PreparingRebalance) until
-everybody is there or the slowest has run out of time. Then the *generation* grows by one, each
-parked member is answered, the *leader* with the list of all, and the group waits for the leader to
-hand in the assignment (CompletingRebalance). With it the members' parked SyncGroups are answered
-and the group is Stable, until somebody comes, goes, falls silent or changes what it offers. A group
-without members is Empty: it has offsets at most. Dead is the end: deleted, or unloaded because its
-coordinator moved.
+In PreparingRebalance the group waits until all members have sent JoinGroup or the rebalance timeout
+is over. Then the *generation* rises by one and each JoinGroup is answered; the *leader* gets the
+list of members. In CompletingRebalance the group waits for the leader's SyncGroup, which has the
+assignment. Then each SyncGroup is answered and the group is Stable, until a member joins, leaves,
+expires or changes its protocols. A group without members is Empty; it may have offsets. Dead is the
+final state: the group is deleted, or unloaded because its coordinator has moved.
 
     Empty --------> PreparingRebalance <-------- Stable
       ^                |    ^      |                ^
       +----------------+    |      v                |
-       nobody is left    CompletingRebalance -------+
+         no members      CompletingRebalance -------+
 
-Two tables say all that the state decides, each total over its two dimensions:
+Two tables have everything that depends on the state. Each is total over its two dimensions:
 
-- `TRANSITIONS`: state x trigger -> next state. What is not there is `FORBIDDEN`, cell by cell. Only
-  `ClassicGroup._move` writes a state, and only through this table.
-- `ANSWERS`: state x question -> error code, or the step to take. The question is that of a known
-  member with the current generation; unknown members, stale generations and fenced instances are
-  refused before the state is looked at.
+- `TRANSITIONS`: state x trigger -> next state. All other cells are in `FORBIDDEN`. Only
+  `ClassicGroup.transition_to` writes a state, and only by this table.
+- `ANSWERS`: state x request -> error code or action. The request is that of a known member with the
+  current generation; unknown members, stale generations and fenced instances are refused before.
 
-Source: ClassicGroupState and GroupMetadataManager of Kafka's group coordinator.
+Source: ClassicGroupState, GroupMetadataManager.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from mockbroker_protocol import ErrorCode
 
 
 class State(Enum):
-    """States by the names that DescribeGroups and ListGroups show."""
+    """States, with their names in DescribeGroups and ListGroups."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -42,7 +40,7 @@ class State(Enum):
 
 
 class Trigger(Enum):
-    """What moves a group from one state to another."""
+    """The cause of a transition."""
 
     REBALANCE = "a rebalance is needed"
     JOINED = "the join phase is over, with members"
@@ -73,10 +71,10 @@ TRANSITIONS: dict[State, dict[Trigger, State]] = {
     State.DEAD: {},
 }
 
-# The cells that must never be asked for; together with TRANSITIONS they cover every pair.
+# The transitions that must not occur; with TRANSITIONS they cover each pair.
 FORBIDDEN: dict[State, frozenset[Trigger]] = {
     State.EMPTY: frozenset({Trigger.JOINED, Trigger.EMPTIED, Trigger.ASSIGNED}),
-    # A rebalance already under way takes in whoever comes; it is never prepared twice.
+    # New members join the rebalance that is in progress; it does not start again.
     State.PREPARING: frozenset({Trigger.REBALANCE, Trigger.ASSIGNED}),
     State.COMPLETING: frozenset({Trigger.JOINED, Trigger.EMPTIED}),
     State.STABLE: frozenset({Trigger.JOINED, Trigger.EMPTIED, Trigger.ASSIGNED}),
@@ -85,7 +83,7 @@ FORBIDDEN: dict[State, frozenset[Trigger]] = {
 
 
 class RequestKind(Enum):
-    """What may be asked of a group, as far as its state decides the answer."""
+    """The requests whose answer depends on the state."""
 
     JOIN = "JoinGroup of a known member"
     SYNC = "SyncGroup"
@@ -99,13 +97,13 @@ class RequestKind(Enum):
 
 
 class RequestAction(Enum):
-    """Answers that depend on more than the state."""
+    """Actions where the answer depends on more than the state."""
 
     PARK = "hold the answer until the phase is over"
     UNLESS_CHANGED = (
-        "answer with the current generation, or rebalance if what the member offers changed"
+        "answer with the current generation, or rebalance if the member's protocols changed"
     )
-    UNLESS_LEADER = "as UNLESS_CHANGED, but the leader always causes a rebalance"
+    UNLESS_LEADER = "as UNLESS_CHANGED, but the leader always starts a rebalance"
     ASSIGNMENT = "answer with the member's stored assignment"
     REMOVE = "remove the member"
     UNSUBSCRIBED = "only offsets of topics that no member subscribes to"
@@ -134,8 +132,7 @@ ANSWERS: dict[State, dict[RequestKind, ErrorCode | RequestAction]] = {
         RequestKind.JOIN: RequestAction.PARK,
         RequestKind.SYNC: REBALANCING,
         RequestKind.HEARTBEAT: REBALANCING,
-        # The old generation may still commit, so that consumers can do so as they give partitions
-        # up.
+        # Members of the old generation may commit when they revoke partitions.
         RequestKind.COMMIT: NONE,
         RequestKind.PLAIN_COMMIT: UNKNOWN_MEMBER,
         RequestKind.TXN_COMMIT: NONE,
@@ -147,8 +144,7 @@ ANSWERS: dict[State, dict[RequestKind, ErrorCode | RequestAction]] = {
         RequestKind.JOIN: RequestAction.UNLESS_CHANGED,
         RequestKind.SYNC: RequestAction.PARK,
         RequestKind.HEARTBEAT: NONE,
-        # The member knows the new generation but not yet its assignment: what it commits is not its
-        # own.
+        # The member has the new generation without its assignment, so it owns no partition yet.
         RequestKind.COMMIT: REBALANCING,
         RequestKind.PLAIN_COMMIT: UNKNOWN_MEMBER,
         RequestKind.TXN_COMMIT: NONE,
@@ -180,8 +176,7 @@ ANSWERS: dict[State, dict[RequestKind, ErrorCode | RequestAction]] = {
     },
 }
 
-# Questions that any answer but an error lets through with a re-armed session timer are answered by
-# the two tables alone, in one look-up: Heartbeat is the most frequent request of a consumer.
+# Heartbeat is the most frequent request of a consumer, so it gets a table with one look-up.
 HEARTBEAT_ANSWERS: dict[State, ErrorCode] = {
     state: answer
     for state, row in ANSWERS.items()

@@ -1,8 +1,8 @@
-"""Which topics the members of a consumer group read, as far as the broker can tell.
+"""The topics to which the members of a classic consumer group subscribe.
 
-The coordinator keeps subscriptions as opaque bytes. It reads them for one purpose: offsets of a
-topic that somebody reads are neither deleted nor do they expire (KIP-496). What cannot be read
-counts as "everything", as in ClassicGroup.isSubscribedToTopic.
+The coordinator keeps subscriptions as opaque bytes. It decodes them for one purpose: offsets of
+subscribed topics are not deleted and do not expire (KIP-496). A subscription that cannot be decoded
+counts as a subscription to all topics. Source: ClassicGroup.isSubscribedToTopic.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ VERSION_BYTES = 2
 
 
 def subscribed_topics(group: ClassicGroup) -> set[str] | None:
-    """The topics of all members of the current generation; None when that is not known."""
+    """The topics of all members of the current generation; None if they are not known."""
     if not group.is_consumer() or group.subscriptions is None:
         return None
-    # Every version begins with the fields of v0, and topics are all that is wanted.
+    # Each version begins with the fields of v0, which include the topics.
     decode = named_codec("consumer_protocol", "ConsumerProtocolSubscription", 0).decode
     topics: set[str] = set()
     for blob in group.subscriptions:

@@ -1,1 +1,1 @@
-"""The hash functions that clients and brokers agree on."""
+"""The hash functions of Kafka's clients and brokers."""

@@ -1,4 +1,4 @@
-"""Java's String.hashCode, by which Kafka places groups and transactional ids on partitions."""
+"""Java's String.hashCode, which decides the partitions of groups and transactional ids."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import array
 import sys
 from functools import lru_cache
 
-REMEMBERED_MAX = 4096
+CACHED_MAX = 4096
 _SIGN_32 = 0x80000000
 _MASK_32 = 0xFFFFFFFF
 
 
-@lru_cache(maxsize=REMEMBERED_MAX)
+@lru_cache(maxsize=CACHED_MAX)
 def string_hash(text: str) -> int:
     """`java.lang.String.hashCode`: a signed 32-bit hash over UTF-16 code units.
 
-    A character outside the basic plane counts as its two surrogates, as in Java. Remembered,
-    because every request of a group or a transaction asks for its partition anew.
+    A character outside the basic plane is two surrogates, as in Java. Cached, because each request
+    of a group or a transaction needs it.
     """
     if text.isascii():
         units: bytes | array.array[int] = text.encode("ascii")
@@ -31,10 +31,9 @@ def string_hash(text: str) -> int:
 
 
 def coordinator_partition(key: str, partitions: int) -> int:
-    """The partition of an internal topic with `partitions` partitions that owns `key`.
+    """The partition of `key` in an internal topic with so many partitions.
 
-    Kafka's Utils.abs maps the one value that has no positive counterpart, -2**31, to 0; masking the
-    sign bit instead, as other placements do, would send half of all keys elsewhere.
+    Kafka's Utils.abs returns 0 for -2**31, which has no positive counterpart.
     """
     value = string_hash(key)
     return 0 if value == -_SIGN_32 else abs(value) % partitions

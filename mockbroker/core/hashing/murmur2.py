@@ -1,4 +1,4 @@
-"""The hash that Java's default partitioner places keys by (org.apache.kafka.common.utils.Utils)."""
+"""The hash of Java's default partitioner (org.apache.kafka.common.utils.Utils)."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def murmur2(data: bytes) -> int:
 
 
 def murmur2_partition(key: bytes, partitions: int) -> int:
-    """The partition of `key` among so many, as Java's producer chooses it."""
+    """The partition of `key` that Java's producer chooses."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions

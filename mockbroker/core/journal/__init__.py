@@ -1,4 +1,4 @@
-"""The journal: everything that happened, in order, within its memory.
+"""The journal: every event in order, within its memory.
 
 Nouns: an *entry* is the stored form: the bytes of a request or an answer as on the wire. An *event*
 is an entry decoded for a reader (`JournalEvent`). One answer may give several events: the answer

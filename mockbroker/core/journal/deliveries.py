@@ -1,7 +1,7 @@
-"""Deliveries: what answers to Fetches bring to consumers.
+"""Deliveries: the records that answers to Fetches bring to consumers.
 
-A consumer passes over markers and over records before the offset that it fetches from, and under
-read_committed over the batches of the aborted transactions that the answer lists.
+A consumer skips markers and records before its fetch offset, and under read_committed the batches
+of the aborted transactions that the answer lists.
 
 Source: Kafka's CompletedFetch and FetchSessionHandler.
 """
@@ -28,10 +28,10 @@ P = TypeVar("P", bound=Hashable)
 
 
 class FetchOffsets(Generic[P]):
-    """The offsets that consumers fetch from, also of the partitions that a request of an
-    incremental session does not name (KIP-227). Requests and answers come in the journal's order.
+    """The fetch offsets of consumers, also of partitions that only the session of an incremental
+    Fetch has (KIP-227). Requests and answers come in the journal's order.
 
-    `place` makes, of a topic's name or id and a partition, the key by which offsets are kept.
+    `place` makes a key of a topic's name or id and a partition.
     """
 
     def __init__(self, place: Callable[[str, bytes, int], P]) -> None:
@@ -44,7 +44,7 @@ class FetchOffsets(Generic[P]):
         self._sessions.clear()
 
     def request(self, node_id: int, request: Any) -> None:
-        """A broker received a Fetch."""
+        """Handle a Fetch that a broker received."""
         session_id = node_id, request.session_id
         if request.session_epoch in (SESSIONLESS_EPOCH, INITIAL_EPOCH):
             self._sessions.pop(session_id, None)
@@ -62,8 +62,8 @@ class FetchOffsets(Generic[P]):
     ) -> list[tuple[P, int | None, Any]]:
         """The partitions of the answer to a consumer's Fetch: key, fetch offset, data.
 
-        The offset is None where the request, or the beginning of its session, is unknown. Fetches
-        of followers have none.
+        The offset is None if the request, or the beginning of its session, is unknown. Fetches of
+        followers give no partitions.
         """
         offsets: dict[P, int] = {}
         if request is not None:
@@ -90,11 +90,11 @@ class FetchOffsets(Generic[P]):
 
 
 class VisibleBatches:
-    """The batches of one partition of an answer that hold what the consumer gets, in order.
+    """The batches of a partition in an answer with records for the consumer, in order.
 
-    `next_offset` is where the consumer goes on once they are iterated: behind the last whole batch,
-    or at `fetch_offset` where there is none. A batch may begin before `fetch_offset`. Batches that
-    cannot be read end the iteration.
+    After the iteration `next_offset` is the consumer's next fetch offset: behind the last whole
+    batch, or `fetch_offset` without one. A batch may begin before `fetch_offset`. An unreadable
+    batch ends the iteration.
     """
 
     def __init__(self, data: Any, fetch_offset: int, isolation_level: int) -> None:
@@ -111,18 +111,18 @@ class VisibleBatches:
                 if not hidden and header.next_offset > self._fetch_offset:
                     yield header, batch
         except RecordsError:
-            return  # a rule may have damaged them: the consumer stops here, too
+            return  # a rule may have damaged the batch: the consumer stops here, too
 
 
 class _Aborted:
-    """Which batches belong to aborted transactions, as an answer lists them."""
+    """The batches of aborted transactions, as an answer lists them."""
 
     def __init__(self, listed: Any) -> None:
         self._coming = sorted(listed or (), key=lambda each: each.first_offset, reverse=True)
         self._producers: set[int] = set()
 
     def hides(self, header: BatchHeader, batch: memoryview) -> bool:
-        """Whether a consumer passes over this batch, the next one of the answer."""
+        """Whether a consumer skips this batch, the next one of the answer."""
         while self._coming and self._coming[-1].first_offset <= header.last_offset:
             self._producers.add(self._coming.pop().producer_id)
         if header.producer_id not in self._producers:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 else:
     Buffer = bytes  # msgspec decodes buffers of a spool to this type
 
+# Why entries are missing.
+NO_ROOM = "the journal had no room for it"
+CLEARED = "the journal was cleared"
+
 # The memory of an entry beside its bytes; measured on CPython 3.11.
 ENTRY_BYTES = 400
 
@@ -38,7 +42,7 @@ class JournalEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class RequestEntry(JournalEntry, tag="request", frozen=True, gc=False):
-    """A request: `frame` is all of it but its size."""
+    """A request: `frame` is its frame without the size."""
 
     node_id: int
     connection_id: int
@@ -69,11 +73,15 @@ class ResponseEntry(JournalEntry, tag="response", frozen=True, gc=False):
 
 
 class AppendEntry(JournalEntry, tag="append", frozen=True, gc=False):
-    """A batch of request `request_seq` that was appended to a leader's log."""
+    """A batch of request `request_seq` that was appended to a leader's log.
+
+    `topic_id` is that of the log: a broker without the controller may append to a deleted topic.
+    """
 
     node_id: int
     request_seq: int
     topic: str
+    topic_id: bytes
     partition: int
     leader_epoch: int
     first_offset: int
@@ -94,8 +102,8 @@ class HopEntry(JournalEntry, tag="hop", frozen=True, gc=False):
     """A request of the broker `sender` to the broker `receiver`, or, with a `request_seq`, the
     answer to that request.
 
-    `message` is the request or the answer; it is None where there was no answer, and `outcome` says
-    why. `transactional_id` is the one that the hop is about, if Kafka's request does not have it.
+    `message` is the request or the answer; it is None without an answer, and `outcome` says why.
+    `transactional_id` is that of the hop, if Kafka's request has no field for it.
     """
 
     sender: int
@@ -116,7 +124,7 @@ class EventEntry(JournalEntry, tag="event", frozen=True, gc=False):
 
 
 class FactEntry(JournalEntry, tag="fact", frozen=True, gc=False):
-    """Anything else: a connection, fault, action or change of the clock."""
+    """Another fact: a connection, fault, action or change of the clock."""
 
     kind: str
     facts: dict[str, Any]
@@ -159,6 +167,7 @@ def appended(
     node_id: int,
     request_seq: int,
     topic: str,
+    topic_id: bytes,
     partition: int,
     leader_epoch: int,
     first_offset: int,
@@ -172,6 +181,7 @@ def appended(
         node_id,
         request_seq,
         topic,
+        topic_id,
         partition,
         leader_epoch,
         first_offset,

@@ -29,7 +29,7 @@ KINDS: Mapping[str, str] = {
 }
 
 
-def _is(meaning: str) -> msgspec.Meta:
+def _means(meaning: str) -> msgspec.Meta:
     return msgspec.Meta(description=meaning)
 
 
@@ -40,73 +40,75 @@ class JournalEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     answer share its `seq` and differ in `part`.
     """
 
-    seq: Annotated[int, _is("number of the journal's entry, from 1")]
+    seq: Annotated[int, _means("number of the journal's entry, from 1")]
     part: Annotated[
-        int, _is("number of the event among those of one answer; 0 for the answer itself")
+        int, _means("number of the event among those of one answer; 0 for the answer itself")
     ] = 0
-    kind: Annotated[str, _is("one of the kinds above")]
-    virtual_ms: Annotated[int, _is("the cluster's clock, ms since the epoch")]
-    real_ns: Annotated[int, _is("real time, ns since the epoch")]
-    broker: Annotated[int | None, _is("node id")] = None
-    from_broker: Annotated[int | None, _is("node id of the sender of a hop")] = None
-    to_broker: Annotated[int | None, _is("node id of the receiver of a hop")] = None
-    listener: Annotated[str | None, _is("name of the listener")] = None
-    connection: Annotated[int | None, _is("number of the connection")] = None
-    source: Annotated[str | None, _is("`host:port` of the client")] = None
-    client_id: Annotated[str | None, _is("`client.id`")] = None
-    client_software: Annotated[str | None, _is("name and version from ApiVersions (KIP-511)")] = (
-        None
-    )
-    principal: Annotated[str | None, _is("the authenticated principal")] = None
-    api: Annotated[str | None, _is("name of the API")] = None
-    api_version: Annotated[int | None, _is("version of the request")] = None
-    correlation_id: Annotated[int | None, _is("correlation id of the request")] = None
+    kind: Annotated[str, _means("one of the kinds above")]
+    virtual_ms: Annotated[int, _means("the cluster's clock, ms since the epoch")]
+    real_ns: Annotated[int, _means("real time, ns since the epoch")]
+    broker: Annotated[int | None, _means("node id")] = None
+    from_broker: Annotated[int | None, _means("node id of the sender of a hop")] = None
+    to_broker: Annotated[int | None, _means("node id of the receiver of a hop")] = None
+    listener: Annotated[str | None, _means("name of the listener")] = None
+    connection: Annotated[int | None, _means("number of the connection")] = None
+    source: Annotated[str | None, _means("`host:port` of the client")] = None
+    client_id: Annotated[str | None, _means("`client.id`")] = None
+    client_software: Annotated[
+        str | None, _means("name and version from ApiVersions (KIP-511)")
+    ] = None
+    principal: Annotated[str | None, _means("the authenticated principal")] = None
+    api: Annotated[str | None, _means("name of the API")] = None
+    api_version: Annotated[int | None, _means("version of the request")] = None
+    correlation_id: Annotated[int | None, _means("correlation id of the request")] = None
     request_seq: Annotated[
         int | None,
-        _is("`seq` of the request that an answer, append, delivery or commit belongs to"),
+        _means("`seq` of the request that an answer, append, delivery or commit belongs to"),
     ] = None
-    elapsed_ns: Annotated[int | None, _is("real time between request and answer, ns")] = None
-    topic: Annotated[str | None, _is("topic")] = None
-    partition: Annotated[int | None, _is("partition")] = None
+    elapsed_ns: Annotated[int | None, _means("real time between request and answer, ns")] = None
+    topic: Annotated[str | None, _means("topic")] = None
+    partition: Annotated[int | None, _means("partition")] = None
     targets: Annotated[
         tuple[tuple[str, int], ...],
-        _is("pairs of topic and partition that the message or fact is about"),
+        _means("pairs of topic and partition that the message or fact is about"),
     ] = ()
-    first_offset: Annotated[int | None, _is("first offset of the records")] = None
-    last_offset: Annotated[int | None, _is("last offset of the records")] = None
+    first_offset: Annotated[int | None, _means("first offset of the records")] = None
+    last_offset: Annotated[int | None, _means("last offset of the records")] = None
     offset: Annotated[
-        int | None, _is("the committed offset, the high watermark, or the offset of a marker")
+        int | None, _means("the committed offset, the high watermark, or the offset of a marker")
     ] = None
-    records: Annotated[int | None, _is("number of records")] = None
-    bytes: Annotated[int | None, _is("size of the frame or batch")] = None
-    group: Annotated[Texts, _is("group id")] = None
-    member: Annotated[Texts, _is("member id")] = None
-    instance_id: Annotated[Texts, _is("`group.instance.id`")] = None
+    records: Annotated[int | None, _means("number of records")] = None
+    bytes: Annotated[int | None, _means("size of the frame or batch")] = None
+    group: Annotated[Texts, _means("group id")] = None
+    member: Annotated[Texts, _means("member id")] = None
+    instance_id: Annotated[Texts, _means("`group.instance.id`")] = None
     generation: Annotated[
-        Numbers, _is("generation, or the group epoch of a consumer group (KIP-848)")
+        Numbers, _means("generation, or the group epoch of a consumer group (KIP-848)")
     ] = None
-    transactional_id: Annotated[Texts, _is("`transactional.id`")] = None
-    producer_id: Annotated[Numbers, _is("producer id")] = None
-    producer_epoch: Annotated[Numbers, _is("producer epoch")] = None
-    base_sequence: Annotated[int | None, _is("sequence number of a batch's first record")] = None
-    acks: Annotated[int | None, _is("`acks` of a Produce: 0, 1 or -1")] = None
-    isolation_level: Annotated[int | None, _is("0 for read_uncommitted, 1 for read_committed")] = (
+    transactional_id: Annotated[Texts, _means("`transactional.id`")] = None
+    producer_id: Annotated[Numbers, _means("producer id")] = None
+    producer_epoch: Annotated[Numbers, _means("producer epoch")] = None
+    base_sequence: Annotated[int | None, _means("sequence number of a batch's first record")] = None
+    acks: Annotated[int | None, _means("`acks` of a Produce: 0, 1 or -1")] = None
+    isolation_level: Annotated[
+        int | None, _means("0 for read_uncommitted, 1 for read_committed")
+    ] = None
+    transactional: Annotated[bool | None, _means("whether the batch belongs to a transaction")] = (
         None
     )
-    transactional: Annotated[bool | None, _is("whether the batch belongs to a transaction")] = None
-    state: Annotated[str | None, _is("the new state")] = None
-    former: Annotated[str | None, _is("the state before")] = None
-    change: Annotated[str | None, _is("what changed, where a kind has several changes")] = None
-    reason: Annotated[str | None, _is("why it happened")] = None
-    errors: Annotated[tuple[str, ...], _is("names of all error codes in an answer")] = ()
-    outcome: Annotated[str | None, _is("why an answer was not sent whole; empty when it was")] = (
-        None
-    )
-    rules: Annotated[tuple[str, ...], _is("names of the fault rules that touched it")] = ()
-    first_seq: Annotated[int | None, _is("first lost entry of a gap")] = None
-    last_seq: Annotated[int | None, _is("last lost entry of a gap")] = None
+    state: Annotated[str | None, _means("the new state")] = None
+    former: Annotated[str | None, _means("the state before")] = None
+    change: Annotated[str | None, _means("what changed, where a kind has several changes")] = None
+    reason: Annotated[str | None, _means("why it happened")] = None
+    errors: Annotated[tuple[str, ...], _means("names of all error codes in an answer")] = ()
+    outcome: Annotated[
+        str | None, _means("why an answer was not sent whole; empty when it was")
+    ] = None
+    rules: Annotated[tuple[str, ...], _means("names of the fault rules that touched it")] = ()
+    first_seq: Annotated[int | None, _means("first lost entry of a gap")] = None
+    last_seq: Annotated[int | None, _means("last lost entry of a gap")] = None
     message: Annotated[
-        Mapping[str, object], _is("the decoded message, or further fields of a fact")
+        Mapping[str, object], _means("the decoded message, or further fields of a fact")
     ] = {}
 
     def __repr__(self) -> str:

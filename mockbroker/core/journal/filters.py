@@ -1,8 +1,8 @@
 """Filters: conditions on a journal's events, as data.
 
-The names and patterns are those of a rule's `match`: texts are globs, or RE2 expressions
-between slashes; a list means any of its items. Data is checked as rules are, and wrong data raises
-`ValidationError` that names the field.
+The names and patterns are those of a rule's `match`: texts are globs, or RE2 expressions between
+slashes; a list matches any of its items. Invalid data raises `ValidationError` that names the
+field, as for rules.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ Ints = int | list[int] | None
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Conditions on an event; all that are given must hold.
+    """Conditions on an event; all must hold.
 
-    `topic` and `partition` hold together for one of the partitions that an event names.
-    Of several groups, members, ids or producers that an event names, one has to match.
+    `topic` and `partition` hold together for one of the partitions that an event names. If an event
+    names several groups, members, ids or producers, one must match.
+
     `offset` lies within the records of an append or deliver, or is the committed offset. `error` is
     the name of an error code in an answer; `any` for any at all, `none` for answers without one.
-    `where` looks into the decoded message: {path: value}, as `topics[].partitions[].index`.
+    `where` has conditions on the decoded message: {path: value}, as `topics[].partitions[].index`.
     `within_ms` counts on the cluster's clock, back from now.
     """
 
@@ -102,7 +103,7 @@ class EventMatcher:
         return [condition for condition in self.conditions if not condition.holds(event)]
 
 
-# Conditions on more than the event's field of their name.
+# Conditions on more than the field of their name.
 _SPECIAL = ("kind", "api", "topic", "partition", "offset", "error", "rule")
 _TEXTS, _NUMBERS = (
     tuple(
@@ -167,7 +168,7 @@ def _text(name: str, given: str | list[str], path: str) -> FilterCondition:
 
 
 def _any_of(name: str, test: Callable[[Any], bool]) -> FilterCondition:
-    """A condition on a field with one value, or with several of which one must match."""
+    """A condition on a field with one value or several; one must match."""
 
     def holds(value: Any) -> bool:
         if isinstance(value, tuple):
@@ -209,7 +210,7 @@ def _target(topic: Text, partition: Ints, path: str) -> FilterCondition:
 
 
 def targets_of(event: JournalEvent) -> tuple[tuple[str, int], ...]:
-    """The (topic, partition) pairs that an event names; -1 stands for a whole topic."""
+    """The (topic, partition) pairs of an event; -1 stands for a whole topic."""
     if event.topic is not None:
         return ((event.topic, -1 if event.partition is None else event.partition),)
     return event.targets

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from mockbroker.core.journal.entries import (
+    CLEARED,
     ENTRY_BYTES,
+    NO_ROOM,
     Entry,
     EventEntry,
     FactEntry,
@@ -40,7 +42,7 @@ FEW_CHUNKS = 64
 
 
 def record_bytes(message: object) -> int:
-    """The bytes of the records that an answer to a Fetch brings."""
+    """The bytes of the records in an answer to a Fetch."""
     return sum(
         len(piece)
         for topic in getattr(message, "responses", ())
@@ -50,7 +52,7 @@ def record_bytes(message: object) -> int:
 
 
 class ConnectedClient(Protocol):
-    """A client's connection, with the known properties of the client."""
+    """A client's connection, with its client's known properties."""
 
     id: int
     client_host: str
@@ -71,7 +73,7 @@ class Gap(msgspec.Struct, tag="gap", array_like=True, frozen=True, gc=False):
 
     first_seq: int
     last_seq: int
-    reason: str = "the journal had no room for it"
+    reason: str = NO_ROOM
 
 
 def client_fields(connection: ConnectedClient) -> dict[str, Any]:
@@ -87,12 +89,11 @@ def client_fields(connection: ConnectedClient) -> dict[str, Any]:
 class Journal:
     """A bounded ring of entries, written in the cluster's thread.
 
-    `bytes_max` bounds the bytes that entries hold or keep from being freed. The oldest entries go
-    first; a reader gets a `Gap` for them. Sequence numbers begin at 1, have no holes and are never
-    used again. `real_ns` returns real time (ns since the epoch); times of the cluster's clock come
-    with each entry (ms since the epoch). `overflow` says whether unread entries may be forgotten:
-    see `reader_positions`. With `hops`, brokers send each other as messages what is otherwise a
-    call, and the messages are journalled.
+    `bytes_max` bounds the bytes that entries hold or keep from being freed. The oldest entries are
+    removed first; a reader gets a `Gap` for them. Sequence numbers begin at 1 and have no holes.
+    `real_ns` returns real time (ns since the epoch); the times on the cluster's clock (ms since the
+    epoch) are arguments. `overflow` says whether unread entries may be removed, see
+    `reader_positions`. With `hops`, requests between brokers are sent as messages and journalled.
     """
 
     def __init__(
@@ -107,16 +108,16 @@ class Journal:
             raise ValueError(f"a journal of {bytes_max} bytes cannot be")
         self.hops = hops
         self._bytes_max = bytes_max
-        self._chunks: deque[tuple[int, int]] = deque()  # (entries, bytes) of those that ended
-        self._ended = self._held = 0  # the entries and bytes of those together
-        self._chunk_bytes = self._room = bytes_max >> CHUNKS_SHIFT  # and of the newest
-        self.last_seq = 0
-        # Called with each written entry. Usually there are none.
+        self._chunks: deque[tuple[int, int]] = deque()  # (entries, bytes) of the ended chunks
+        self._ended = self._held = 0  # the entries and bytes of all of them
+        self._chunk_bytes = self._room = bytes_max >> CHUNKS_SHIFT  # and of the newest chunk
+        self.last_seq = self._cleared_seq = 0
+        # Called with each written entry. Usually empty.
         self.followers: list[Callable[[Entry], None]] = []
         self.readers = Readers(overflow, self._make_room)
         # The names of deleted topics, by id: entries may still have the ids.
         self.former_topics: dict[bytes, str] = {}
-        # What identifies the records of a topic, by its name: see the action `track`.
+        # The identity of the records of a topic, by its name: see the action `track`.
         self.tracked: dict[str, Tracking] = {}
         self._real_ns = real_ns
         self._entries: deque[Raw] = deque()
@@ -128,7 +129,7 @@ class Journal:
     # Each Produce writes three entries. One more call would be a tenth of the cost.
 
     def request(self, now_ms: int, node_id: int, connection_id: int, frame: Buffer) -> int:
-        """A request was read; returns its sequence number, for the answer."""
+        """Write a request; returns its sequence number, for the answer."""
         seq = self.last_seq = self.last_seq + 1
         self._entries.append((RequestEntry, now_ms, self._real_ns(), node_id, connection_id, frame))
         self._room -= len(frame) + ENTRY_BYTES
@@ -146,7 +147,7 @@ class Journal:
         body: Sequence[Buffer],
         size: int,
     ) -> None:
-        """A request was answered with a body of `size` bytes, which no rule changed."""
+        """Write an answer with a body of `size` bytes that no rule changed."""
         self.last_seq += 1
         self._entries.append(
             (
@@ -170,12 +171,13 @@ class Journal:
         node_id: int,
         request_seq: int,
         topic: str,
+        topic_id: bytes,
         partition: int,
         leader_epoch: int,
         first_offset: int,
         header: BatchHeader,
     ) -> None:
-        """A client's batch was appended to its leader's log; duplicates are not."""
+        """Write an append of a client's batch to its leader's log; duplicates are not written."""
         self.last_seq += 1
         self._entries.append(
             (
@@ -185,6 +187,7 @@ class Journal:
                 node_id,
                 request_seq,
                 topic,
+                topic_id,
                 partition,
                 leader_epoch,
                 first_offset,
@@ -208,7 +211,7 @@ class Journal:
         outcome: str = "",
         rules: tuple[str, ...] = (),
     ) -> int:
-        """A request was answered with `body`, or, where that is None, came to another `outcome`.
+        """Write an answer with `body`, or, without one, another `outcome`.
 
         `rules` are the fault rules that changed it. Returns the entry's sequence number.
         """
@@ -226,7 +229,7 @@ class Journal:
         return self._write(ResponseEntry, sum(map(len, body or ())), now_ms, *fields)
 
     def hop(self, now_ms: int, hop: Hop, request: msgspec.Struct) -> int:
-        """A broker sent another a request; returns its sequence number."""
+        """Write a request between brokers; returns its sequence number."""
         about = hop.transactional_id
         key = int(hop.API)
         fields = (hop.sender, hop.receiver, key, hop.version, about, 0, request, "", ())
@@ -241,15 +244,15 @@ class Journal:
         outcome: str = "",
         rules: tuple[str, ...] = (),
     ) -> None:
-        """The answer to a broker's request reached its sender; or it is None, and `outcome` says
-        why. `rules` are the fault rules that changed it.
+        """Write the answer to a broker's request; if it is None, `outcome` says why. `rules` are
+        the fault rules that changed it.
         """
         about, key = hop.transactional_id, int(hop.API)
         fields = (hop.sender, hop.receiver, key, hop.version, about, request_seq, answer)
         self._write(HopEntry, record_bytes(answer), now_ms, *fields, outcome, rules)
 
     def event(self, event: Event) -> None:
-        """An event of the cluster; an observer for `Runtime.on_event`."""
+        """Write an event of the cluster; an observer for `Runtime.on_event`."""
         self._write(EventEntry, len(getattr(event, "ranges", "")), event.at_ms, event)
 
     def topic_deleted(self, topic: NamedTopic) -> None:
@@ -257,16 +260,18 @@ class Journal:
         self.former_topics[topic.topic_id] = topic.name
 
     def fact(self, now_ms: int, kind: str, **facts: object) -> int:
-        """Another entry: `kind` is connection, fault, action or clock; the facts must be frozen."""
+        """Write another fact: `kind` is connection, fault, action or clock; `facts` must be
+        immutable.
+        """
         return self._write(FactEntry, 0, now_ms, kind, facts)
 
     def opened(self, now_ms: int, node_id: int, info: ConnectedClient) -> None:
-        """A client has connected. Its fields are looked up when an entry is read."""
+        """Write a new connection. The client's fields are read when an entry is decoded."""
         self._connections[info.id] = info
         self.fact(now_ms, "connection", broker=node_id, connection=info.id, change="opened")
 
     def closed(self, now_ms: int, node_id: int, info: ConnectedClient, why: str) -> None:
-        """A connection was closed; `why` names the side."""
+        """Write the end of a connection; `why` names the side."""
         seq = self.fact(
             now_ms, "connection", broker=node_id, connection=info.id, change="closed", reason=why
         )
@@ -281,7 +286,7 @@ class Journal:
         return self.last_seq
 
     def _written(self) -> None:
-        """Call the followers with the newest entry, and forget the oldest that have no room."""
+        """Call the followers with the newest entry, and remove the oldest beyond the bytes."""
         if self.followers:
             entry = entry_of(self._entries[-1], self.last_seq)
             for follower in tuple(self.followers):
@@ -290,9 +295,9 @@ class Journal:
             self._end_chunk()
 
     def _end_chunk(self) -> None:
-        """Begin another chunk of entries, and forget the oldest that exceed the bytes.
+        """Begin another chunk of entries, and remove the oldest that exceed the bytes.
 
-        Sizes are counted by chunk: a number kept with each entry would cost as much as a field.
+        Sizes are counted by chunk: a number for each entry would cost as much as a field.
         """
         entries, chunks = self._entries, self._chunks
         size = self._chunk_bytes - self._room
@@ -303,7 +308,7 @@ class Journal:
         self._chunk_bytes = self._room = min(spare, self._bytes_max - self._held)
 
     def _make_room(self) -> None:
-        """Remove old entries, because the readers need fewer now."""
+        """Remove old entries that readers no longer need."""
         self._forget(self._bytes_max)
 
     def _forget(self, limit: int) -> None:
@@ -312,7 +317,7 @@ class Journal:
         while self._held > limit:
             count, size = chunks[0]
             last = self.first_seq + count - 1
-            if readers.all and self._held <= 2 * self._bytes_max and readers.need(last):
+            if readers.all and self._held <= 2 * self._bytes_max and readers.is_unread(last):
                 break
             chunks.popleft()
             for _ in range(count):
@@ -328,6 +333,7 @@ class Journal:
 
     def clear(self) -> None:
         """Remove all entries. The sequence continues, and followers stay."""
+        self._cleared_seq = self.last_seq
         self._entries.clear()
         self._chunks.clear()
         self._ended = self._held = 0
@@ -342,7 +348,7 @@ class Journal:
 
     @property
     def bytes_max(self) -> int:
-        """The bytes that entries may hold; when it shrinks, the oldest go at once."""
+        """The bytes that entries may hold; a lower value removes the oldest at once."""
         return self._bytes_max
 
     @bytes_max.setter
@@ -357,26 +363,27 @@ class Journal:
 
     @property
     def first_seq(self) -> int:
-        """The number of the oldest entry; one above `last_seq` when there is none."""
+        """The number of the oldest entry; one above `last_seq` without entries."""
         return self.last_seq + 1 - len(self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def entry(self, seq: int) -> Entry | None:
-        """The entry with this number; None if it left the journal or is not written yet."""
+        """The entry with this number; None if it was removed or is not written yet."""
         index = seq - self.first_seq
         return entry_of(self._entries[index], seq) if 0 <= index < len(self._entries) else None
 
     def since(self, after: int = 0, limit: int | None = None) -> tuple[Gap | None, list[Entry]]:
-        """The entries behind number `after`, at most `limit`, and the gap before them, if any.
+        """At most `limit` entries behind number `after`, and the gap before them, if any.
 
-        Raises ValueError when `after` is negative.
+        Raises ValueError if `after` is negative.
         """
         if after < 0:
             raise ValueError(f"a journal is read from a number of at least 0, not {after}")
         first = self.first_seq
-        gap = Gap(after + 1, first - 1) if after + 1 < first else None
+        reason = CLEARED if first - 1 <= self._cleared_seq else NO_ROOM
+        gap = Gap(after + 1, first - 1, reason) if after + 1 < first else None
         count = len(self._entries)
         start = min(max(after + 1 - first, 0), count)
         stop = count if limit is None else min(start + limit, count)
@@ -384,5 +391,5 @@ class Journal:
         return gap, [entry_of(raw, seq) for seq, raw in enumerate(chosen, first + start)]
 
     def connection(self, connection_id: int) -> ConnectedClient | None:
-        """A connection by its id; None when it is forgotten with its entries."""
+        """A connection by its id; None once it was removed with its entries."""
         return self._connections.get(connection_id)

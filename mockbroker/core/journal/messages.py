@@ -1,4 +1,4 @@
-"""Messages of the journal, decoded: what a request names, and the errors of an answer."""
+"""Decoded messages of the journal: the entities of a request, and the errors of an answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mockbroker_protocol.types import Buffer
 
 Fields = dict[str, Any]
 
-# The fields of events, and columns of tables, for the things that a request names.
+# The fields of events, and columns of tables, for the entities of a request.
 NAMED: Mapping[str, Entity] = {
     "group": GROUP_ID,
     "member": MEMBER_ID,
@@ -37,6 +37,8 @@ NAMED: Mapping[str, Entity] = {
     "producer_id": PRODUCER_ID,
     "producer_epoch": PRODUCER_EPOCH,
 }
+# The broker refuses a larger request by default. A reader does not decode it either.
+ELEMENTS_DECODED_MAX = 50_000
 _FIELD_OF = {kind: field for field, kind in NAMED.items()}
 _KINDS = frozenset(NAMED.values())
 # Fields of requests that are fields of events, too.
@@ -44,8 +46,8 @@ _SETTINGS = ("acks", "isolation_level")
 
 
 class DecodedRequest(NamedTuple):
-    """A request's header and message. `message` is None, and `error` says why, where the bytes are
-    no request of that API and version.
+    """A request's header and message. `message` is None if the bytes are no request of that API and
+    version; `error` says why.
     """
 
     header: RequestHeader
@@ -58,19 +60,19 @@ class DecodedRequest(NamedTuple):
 
 
 def decode_request(frame: Buffer) -> DecodedRequest:
-    """Decode a request of the journal, whose header was decoded before it was written."""
+    """Decode a request of the journal. Its header was decoded before it was written."""
     view = memoryview(frame)
     header, position = decode_request_header(view)
     try:
         codec = request_codec(header.api_key, header.api_version)
-        message, _ = codec.decode(view, position)
+        message, _ = codec.decode_untrusted(view, position, ELEMENTS_DECODED_MAX)
     except (DecodeError, UnknownVersionError) as error:
         return DecodedRequest(header, None, str(error))
     return DecodedRequest(header, message)
 
 
 def decode_response(entry: ResponseEntry) -> Any:
-    """The message of an answer; None where there is none, or a rule has damaged its bytes."""
+    """The message of an answer; None without one, or if a rule has damaged its bytes."""
     if entry.body is None:
         return None
     body = entry.body[0] if len(entry.body) == 1 else b"".join(entry.body)
@@ -83,21 +85,18 @@ def decode_response(entry: ResponseEntry) -> Any:
 
 
 def facts_of(request: msgspec.Struct, version: int) -> Fields:
-    """The things that a request names, and its settings, by the names of an event's fields.
+    """The entities and settings of a request, by the names of an event's fields.
 
-    A single thing is the value itself; several of a kind are a tuple, each once, in their order.
+    A single value is the value itself; several of a kind are a tuple, each once, in their order.
     """
-    found: Fields = {}
+    named: dict[str, dict[Any, None]] = {}
     for kind, value, _ in mentions(request, version, _KINDS):
-        field = _FIELD_OF[kind]
-        known = found.get(field)
-        if known is None:
-            found[field] = value
-        elif isinstance(known, tuple):
-            if value not in known:
-                found[field] = (*known, value)
-        elif value != known:
-            found[field] = (known, value)
+        if value is not None:
+            named.setdefault(_FIELD_OF[kind], {})[value] = None
+    found: Fields = {
+        field: tuple(values) if len(values) > 1 else next(iter(values))
+        for field, values in named.items()
+    }
     for field in _SETTINGS:
         value = getattr(request, field, None)
         if value is not None:
@@ -116,7 +115,7 @@ def error_names(message: Any) -> tuple[str, ...]:
 
 
 def error_name(code: int) -> str:
-    """Kafka's name of an error code; the number of one that Kafka does not have."""
+    """Kafka's name of an error code; the number of an unknown one."""
     known = ErrorCode._value2member_map_.get(code)
     return str(code) if known is None else known.name
 

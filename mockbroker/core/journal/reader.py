@@ -36,15 +36,16 @@ from mockbroker_protocol.records import BatchHeader, RecordsError, iter_records
 
 _RENAMED = {"node_id": "broker", "high_watermark": "offset"}
 _EVENT_FIELDS = frozenset(JournalEvent.__struct_fields__)
-# Requests that stay decoded, because their answers are read next.
+# Decoded requests that are kept, because their answers are read next.
 _OPENED_KEPT = 64
 
 
 class JournalReader:
     """Decodes the entries of one journal, in the thread that writes it.
 
-    `topic_name` maps the ids of topics to their names. Entries are read in their order. Of a Fetch
-    session that began before, the offsets are unknown, and deliveries count from the first batch.
+    `topic_name` maps the ids of topics to their names. Entries are read in their order. If the
+    beginning of a Fetch session is missing, its offsets are unknown, and deliveries count from the
+    first batch.
     """
 
     def __init__(self, journal: Journal, topic_name: Callable[[bytes], str | None]) -> None:
@@ -64,8 +65,7 @@ class JournalReader:
     ) -> Iterator[JournalEvent]:
         """The events behind entry `after`, of at most `limit` entries, oldest first.
 
-        Without `messages` the decoded requests and answers are left out. A gap comes first, if
-        there is one.
+        Without `messages` the decoded requests and answers are left out. A gap comes first.
         """
         gap, entries = self._journal.since(after, limit)
         if after != self._last_seq or gap is not None:
@@ -76,7 +76,7 @@ class JournalReader:
             yield from self.open(entry, messages=messages)
 
     def open(self, entry: Entry, *, messages: bool = True) -> Iterator[JournalEvent]:
-        """The events that one entry holds."""
+        """The events of one entry."""
         self._last_seq = entry.seq
         if isinstance(entry, RequestEntry):
             yield self._request(entry, messages)
@@ -103,6 +103,7 @@ class JournalReader:
             real_ns=at.real_ns if at else 0,
             first_seq=gap.first_seq,
             last_seq=gap.last_seq,
+            reason=gap.reason,
         )
 
     # -- requests ----------------------------------------------------------------------------------
@@ -118,7 +119,7 @@ class JournalReader:
             bytes=len(entry.frame),
             targets=self._targets(message, opened.header.api_version),
             message=plain(message) if messages and message is not None else {},
-            **self._who(entry, opened.header),
+            **self._client_of(entry, opened.header),
             **opened.facts(),
         )
 
@@ -130,7 +131,9 @@ class JournalReader:
             known = self._opened[entry.seq] = decode_request(entry.frame)
         return known
 
-    def _who(self, entry: RequestEntry | ResponseEntry, header: RequestHeader) -> dict[str, Any]:
+    def _client_of(
+        self, entry: RequestEntry | ResponseEntry, header: RequestHeader
+    ) -> dict[str, Any]:
         connection = self._journal.connection(entry.connection_id)
         return {
             "seq": entry.seq,
@@ -164,7 +167,7 @@ class JournalReader:
             elapsed_ns = None
         message = decode_response(entry)
         fields = {
-            **self._who(entry, opened.header),
+            **self._client_of(entry, opened.header),
             **opened.facts(),
             "request_seq": entry.request_seq,
             "rules": entry.rules,
@@ -184,7 +187,7 @@ class JournalReader:
             return
         fetched = self._fetches.response(entry.node_id, opened.message, message)
         if entry.outcome:
-            return  # an answer that was cut delivers nothing
+            return  # a truncated answer delivers nothing
         part = 0
         isolation_level = getattr(opened.message, "isolation_level", 0)
         for (topic, partition), offset, data in fetched:
@@ -208,12 +211,12 @@ class JournalReader:
                 yield JournalEvent(**fields)
 
     def _of_request(self, request_seq: int) -> dict[str, Any]:
-        """The fields of an event that come from its request; none when that is forgotten."""
+        """The fields of an event that come from its request; none once that is removed."""
         request = self._journal.entry(request_seq)
         if not isinstance(request, RequestEntry):
             return {}
         opened = self._open(request)
-        return {**self._who(request, opened.header), **opened.facts()}
+        return {**self._client_of(request, opened.header), **opened.facts()}
 
     def _append(self, entry: AppendEntry) -> JournalEvent:
         fields = self._of_request(entry.request_seq)
@@ -305,13 +308,13 @@ def _event_of(
 
 
 def ranges_of(packed: bytes) -> list[tuple[int, int]]:
-    """The first and last offsets that a `RecordsRemoved` holds in its `ranges`."""
+    """The first and last offsets in the `ranges` of a `RecordsRemoved`."""
     numbers = memoryview(packed).cast("q")
     return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
 def _count(header: BatchHeader, batch: memoryview, fetch_offset: int) -> int:
-    """How many records of a batch are at `fetch_offset` or above."""
+    """The number of records of a batch at `fetch_offset` or above."""
     if header.base_offset >= fetch_offset:
         return header.count
     try:

@@ -1,13 +1,12 @@
 """Readers of a journal that read at their own pace, and backpressure from slow ones.
 
-A full journal forgets its oldest entries. With `overflow="drop"` a slow reader then finds a gap.
+A full journal removes its oldest entries. With `overflow="drop"` a slow reader then finds a gap.
 With `"block"` the journal keeps unread entries and is `full`; connections read no requests until
-there is room. Three rules prevent that they wait for ever:
-
+there is room. Three rules keep the cluster from waiting for ever:
 - timers and answers to earlier requests are still written;
-- a reader that is gone needs no entries, and one that has stalled is made to `give_up`: from then
-  on it may find gaps;
-- the journal never holds more than twice its bytes. Beyond that it forgets as with "drop".
+- a closed reader needs no entries, and a stalled one is made to `give_up`: it may find gaps from
+  then on;
+- the journal never holds more than twice its bytes; beyond that it removes entries as with "drop".
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class ReaderPosition:
             self._readers.moved()
 
     def give_up(self) -> None:
-        """The reader may miss entries from now on: nothing waits for it any more."""
+        """The reader may miss entries from now on: nothing waits for it."""
         self.has_given_up = True
         self._readers.moved()
 
@@ -72,14 +71,14 @@ class Readers:
         if self.full:
             self._make_room()
 
-    def need(self, seq: int) -> bool:
+    def is_unread(self, seq: int) -> bool:
         """Whether an unread entry has this number."""
         if not self.all or self.overflow == "drop":
             return False
         return any(each.position < seq and not each.has_given_up for each in self.all)
 
     def set_full(self, full: bool) -> None:
-        """The journal has no room, or has room again."""
+        """Set whether the journal has no room."""
         self.full = full
         if not full and self._waiting:
             waiting, self._waiting = self._waiting, []
@@ -96,7 +95,7 @@ class Readers:
         return {each: each.position for each in self.all if not each.has_given_up}
 
     def give_up_stalled(self, before: dict[ReaderPosition, int]) -> list[ReaderPosition]:
-        """Give up the slowest readers that have not moved since `before`; returns them."""
+        """Make the slowest readers that have not moved since `before` give up; returns them."""
         now = self.positions()
         slowest = min(now.values(), default=0)
         stalled = [each for each, at in now.items() if at == slowest and before.get(each) == at]

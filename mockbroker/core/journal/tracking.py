@@ -1,7 +1,7 @@
-"""What identifies the records of a topic, for the audit.
+"""The identity of the records of a topic, for the audit.
 
-The wire shows batches and values, but not which records an application takes for one and the same.
-An application says so by the header `mb-id`; a test says so for a topic, by a `Tracking`.
+The wire shows batches and values, but not which records an application regards as equal. An
+application declares it by the header `mb-id`; a test declares it for a topic, by a `Tracking`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class _OfTopic(msgspec.Struct, frozen=True):
 
 
 class Tracking(_OfTopic, frozen=True, kw_only=True, omit_defaults=True):
-    """What identifies a record of `topic`; one of three.
+    """The identity of a record of `topic`; one of three.
 
     `key` is a JSONPath into its value, of members and items only (`$.id`, `$.items[0].sku`);
-    `header` is the name of one of its headers; with `unique_values` each record has a key and value
-    that no other has. Raises ValueError for none, several, or another path.
+    `header` is the name of one of its headers; with `unique_values` each record has a unique key
+    and value. Raises ValueError for none, several, or another path.
     """
 
     key: str | None = None
@@ -56,7 +56,7 @@ def parse_path(text: str) -> Path:
 
 
 def value_at(path: Path, value: object) -> object:
-    """What a path leads to in decoded JSON; None where it leads nowhere."""
+    """The value at a path of decoded JSON; None without one."""
     for step in path:
         if isinstance(step, str):
             value = value.get(step) if isinstance(value, dict) else None

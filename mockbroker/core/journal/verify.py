@@ -1,6 +1,7 @@
 """Expectations of the journal: events exactly n times, at least, at most, never, in this order.
 
-There is no verdict over a gap, because the missing events are unknown.
+A gap has no verdict, because the missing events are unknown. Cleared entries are no gap: after a
+clear or a reset an expectation is about later entries.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from mockbroker.core.journal.entries import CLEARED
 from mockbroker.core.journal.events import JournalEvent, one_line
 from mockbroker.core.journal.filters import EventMatcher, Filter
 from mockbroker.core.validation import Count, Ms, ValidationError, convert
@@ -17,7 +19,7 @@ NEAR_MISSES_SHOWN = 3
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the journal must hold: `match` so many times, or events `in_order`.
+    """Expected events: `match` a number of times, or events `in_order`.
 
     Without a number it is at least once. `after_seq` leaves out earlier entries. `within_ms` bounds
     the time from the first event to the last, on the cluster's clock.
@@ -33,7 +35,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class NearMiss(msgspec.Struct, frozen=True):
-    """An event that met all conditions but `failed`: condition -> what the event had there."""
+    """An event that met all conditions but `failed`: condition -> the event's value."""
 
     event: JournalEvent
     failed: dict[str, object]
@@ -53,7 +55,7 @@ class VerificationResult(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class JournalGapError(Exception):
-    """The journal has forgotten entries that an expectation is about."""
+    """Entries that an expectation is about have left the journal."""
 
 
 def parse_expectation(data: object, path: str = "") -> Expectation:
@@ -78,11 +80,11 @@ def verify(wanted: Expectation, events: Iterable[JournalEvent], now_ms: int) -> 
     """Whether the events meet an expectation.
 
     `now_ms` is the cluster's clock, from which `within_ms` of a filter counts back. Raises
-    JournalGapError when events are missing.
+    JournalGapError if events are missing.
     """
     seen = [event for event in events if event.seq > wanted.after_seq]
     for event in seen:
-        if event.kind == "gap":
+        if event.kind == "gap" and event.reason != CLEARED:
             raise JournalGapError(
                 f"entries {event.first_seq} to {event.last_seq} are forgotten: verify earlier, "
                 "after a later entry, or with a larger journal"
@@ -98,14 +100,16 @@ def _counted(
 ) -> VerificationResult:
     found = tuple(filter(matcher, seen))
     at_least, at_most = _bounds(wanted)
-    said = _said(at_least, at_most)
+    expected = _bounds_text(at_least, at_most)
     if len(found) < at_least:
         near, misses = near_misses(matcher, seen)
-        reason = f"{len(found)} events match, {said} were expected"
+        reason = f"{len(found)} events match, {expected} were expected"
         return VerificationResult(False, reason, found, near, misses)
     if at_most is not None and len(found) > at_most:
-        return VerificationResult(False, f"{len(found)} events match, {said} were expected", found)
-    return _in_time(wanted, found, f"{len(found)} events match, as expected ({said})")
+        return VerificationResult(
+            False, f"{len(found)} events match, {expected} were expected", found
+        )
+    return _in_time(wanted, found, f"{len(found)} events match, as expected ({expected})")
 
 
 def _bounds(wanted: Expectation) -> tuple[int, int | None]:
@@ -116,7 +120,7 @@ def _bounds(wanted: Expectation) -> tuple[int, int | None]:
     return wanted.at_least or 0, wanted.at_most
 
 
-def _said(at_least: int, at_most: int | None) -> str:
+def _bounds_text(at_least: int, at_most: int | None) -> str:
     if at_most is None:
         return f"at least {at_least}"
     if at_least == at_most:

@@ -1,1 +1,1 @@
-"""One replica's log: bytes, segments, epochs, producers, retention and compaction."""
+"""The log of one replica: batches, segments, leader epochs, producers, retention, compaction."""

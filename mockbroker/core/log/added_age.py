@@ -1,8 +1,8 @@
-"""Age added to records, beyond what their timestamps say.
+"""Age added to records, in addition to the age by their timestamps.
 
-Retention and compaction go by timestamps, and those cannot be changed. So a partition remembers
-*added*, of either kind: what lay below this offset has aged by so many ms more. A segment has aged
-by all added that cover it as a whole, as one with a newer record in it is as young as that record.
+Retention and compaction use timestamps, which cannot be changed. An advance of the `retention` or
+`compaction` domain therefore notes an age for all offsets below the log end offset. The age of a
+segment includes each noted age that covers the whole segment.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class AddedAge:
-    """The age added to one partition: (end offset, ms) of each time, the newest last."""
+    """The ages added to one partition: (end offset, ms), the newest last."""
 
     __slots__ = ("_added_ages",)
 
@@ -25,7 +25,7 @@ class AddedAge:
         self._added_ages: list[tuple[int, int]] = []
 
     def age(self, log: ReplicaLog, by_ms: int) -> None:
-        """All that the log holds is that much older from now on."""
+        """Add `by_ms` to the age of all records in the log."""
         kept = [each for each in self._added_ages if each[0] > log.start_offset]
         end = log.end_offset
         if kept and kept[-1][0] == end:
@@ -40,10 +40,10 @@ class AddedAge:
 
 
 class CompactionDomain:
-    """All compacted topics, as far as the cleaner is concerned (a `ClockDomain`).
+    """The clock domain of the cleaner.
 
-    Its time stays ahead, as it writes down when tombstones may go. What is in the logs ages by what
-    passes, so that what comes later is as young as ever.
+    Its time stays ahead after an advance, because the cleaner stores delete horizons. Records in
+    the logs get the skipped time as added age, so that later records do not.
     """
 
     def __init__(self, log_manager: LogManager, timers: DomainTimers) -> None:
@@ -53,18 +53,18 @@ class CompactionDomain:
         self.deadline_ms = self._timers.deadline_ms
 
     def jump_to(self, at_ms: int) -> None:
-        """Age what is in the logs, and run the rounds of the cleaner that are due."""
+        """Add the age to the records, and run the rounds of the cleaner that are due."""
         by_ms = at_ms - self.now_ms()
         if by_ms > 0:
             self._log_manager.add_age_for_cleaner(by_ms)
         self._timers.jump_to(at_ms)
 
-    def spare_connected(self, by_ms: int) -> None:
+    def extend_connected_sessions(self, by_ms: int) -> None:
         """Nothing to do: no client keeps a record alive."""
 
 
 class RetentionDomain:
-    """The records of all topics, as far as retention is concerned (a `ClockDomain`)."""
+    """The clock domain of retention."""
 
     def __init__(self, log_manager: LogManager, runtime: Runtime) -> None:
         self._log_manager = log_manager
@@ -75,16 +75,16 @@ class RetentionDomain:
         return self._runtime.now_ms() + self._ahead_ms
 
     def deadline_ms(self) -> int | None:
-        """None: what retention drops on the way, it drops at the end as well."""
+        """None: one check at the end deletes the same segments."""
         return None
 
     def jump_to(self, at_ms: int) -> None:
-        """Age what is in the logs, and apply retention."""
+        """Add the age to the records, and apply retention."""
         by_ms = at_ms - self.now_ms()
         if by_ms <= 0:
             return
         self._ahead_ms += by_ms
         self._log_manager.age(by_ms)
 
-    def spare_connected(self, by_ms: int) -> None:
+    def extend_connected_sessions(self, by_ms: int) -> None:
         """Nothing to do: no client keeps a record alive."""

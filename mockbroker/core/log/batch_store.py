@@ -1,20 +1,17 @@
-"""Where the bytes of a log lie: batches in the order of their offsets, each held once, handed out
-uncopied.
+"""The memory of a log: batches in the order of their offsets, each stored once.
 
-Nouns: a *batch* is an opaque run of bytes with a base offset. The bytes lie in *extents*, stretches
-of memory that hold one large batch or many small ones back to back. A batch's *position* is the
-number of bytes put before it, so that sizes are differences of positions, whatever extents they
-cross. Only differences mean something: compaction moves positions, even below zero.
+A *batch* is opaque bytes with a base offset. The bytes are in *extents*: memory blocks that hold
+one large batch or many adjacent small ones. A batch's *position* is the number of bytes before it.
+Only differences of positions have a meaning, because compaction moves positions, even below zero.
 
-What is dropped is dropped, never overwritten, because a connection may still be sending a view of
-it.
+Reads return views. Memory is therefore never overwritten: a connection may still be sending a view
+of a removed batch.
 
-Where the bytes lie was settled by measurement. A view of the request's frame costs 400 bytes beside
-the batch (the memoryview and what it is a view of), and it keeps the whole frame alive, other
-partitions' batches included. So a batch below `VIEW_BYTES_MIN` is copied, once, into the extent
-that is being filled, which costs less than keeping the view; small batches thereby also leave as
-one piece, however many they are. A larger batch that makes up nearly all of its frame is kept where
-it is, and one that does not is copied to an extent of its own.
+Measurements decided between views and copies. A view of the request's frame costs 400 bytes and
+keeps the whole frame in memory, with the batches of other partitions. A batch below
+`VIEW_BYTES_MIN` is therefore copied into the last extent; adjacent small batches are then read as
+one piece. A larger batch stays in its frame if it is most of the frame, else it is copied into an
+extent of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from mockbroker.core.log.stored import ALL, Stored
+from mockbroker.core.log.file_state import ALL, FileState
 
 VIEW_BYTES_MIN = 32 * 1024
 EXTENT_BYTES_MIN = 1024
@@ -50,12 +47,12 @@ class BatchStore:
         "_max_timestamps",
         "_positions",
         "end_position",
-        "stored",
+        "file_state",
     )
 
     def __init__(self) -> None:
         self.end_position = 0
-        self.stored: Stored | None = None  # what a file holds of this
+        self.file_state: FileState | None = None  # which batches are in a file
         # One entry per batch. The timestamps are running maxima, so they rise and can be bisected.
         self._base_offsets = array("q")
         self._positions = array("q")
@@ -65,10 +62,10 @@ class BatchStore:
         self._filling = _NOTHING
         self._filling_at = 0
 
-    # -- putting in --------------------------------------------------------------------------------
+    # -- appending ---------------------------------------------------------------------------------
 
     def put(self, batch: memoryview, base_offset: int, max_timestamp: int) -> None:
-        """Add one whole batch behind the last one. The store may keep the view or copy it."""
+        """Append one whole batch. The store keeps the view or copies it."""
         position = self.end_position
         size = len(batch)
         if size >= VIEW_BYTES_MIN:
@@ -91,10 +88,10 @@ class BatchStore:
         self.end_position = position + size
 
     def _copy_in(self, batch: memoryview, size: int, position: int) -> None:
-        """Put a batch behind the last one, in the extent being filled or in a fresh one.
+        """Copy a batch into the last extent, or into a new one if it has no room.
 
-        A fresh extent takes an eighth of what the store holds, within bounds, so that what is not
-        filled yet stays a small part of a large log and a small log stays small.
+        The size of a new extent is an eighth of the store's size, within bounds, so that unused
+        memory is a small share.
         """
         at = self._filling_at
         end = at + size
@@ -113,7 +110,7 @@ class BatchStore:
     # -- sharing -----------------------------------------------------------------------------------
 
     def share_into(self, other: BatchStore, first: int, last: int) -> None:
-        """Give `other`, which is empty, the batches [first, last), in the same memory."""
+        """Share the batches [first, last) with `other`, which is empty."""
         if first >= last:
             other.end_position = self._position_after(first - 1)
             return
@@ -128,7 +125,7 @@ class BatchStore:
             position += len(piece)
 
     def extend(self, other: BatchStore) -> None:
-        """Add the batches of `other`: small ones are copied, large byte ranges are shared."""
+        """Append the batches of `other`: small pieces are copied, large ones are shared."""
         if not other._positions:
             return
         begin = other._positions[0]
@@ -150,10 +147,10 @@ class BatchStore:
         self.end_position = position
         self._settle_maxima(count)
 
-    # -- looking -----------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------
 
     def batches(self) -> Iterator[memoryview]:
-        """Every batch, in order."""
+        """All batches, in order."""
         for index in range(len(self._base_offsets)):
             yield self.batch_at(index)
 
@@ -163,7 +160,7 @@ class BatchStore:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of all batches that are here."""
+        """The bytes of all batches."""
         return self.end_position - self._positions[0] if self._positions else 0
 
     def batch_at(self, index: int) -> memoryview:
@@ -176,7 +173,7 @@ class BatchStore:
         return self._extents[at][begin - start : end - start]
 
     def _position_after(self, index: int) -> int:
-        """Where a batch ends; -1 stands for what comes before the first one."""
+        """The end position of a batch; for -1, the position of the first batch."""
         following = index + 1
         positions = self._positions
         return positions[following] if following < len(positions) else self.end_position
@@ -209,19 +206,19 @@ class BatchStore:
         return self._base_offsets[index] + delta
 
     def _max_timestamp(self, index: int) -> int:
-        """The largest timestamp of one batch alone."""
+        """The max timestamp of one batch."""
         timestamp: int = _I64.unpack_from(self.batch_at(index), _MAX_TIMESTAMP_AT)[0]
         return timestamp
 
-    # -- taking away -------------------------------------------------------------------------------
+    # -- removing ----------------------------------------------------------------------------------
 
     def _cut(self, count: int) -> None:
         """Keep the first `count` batches. Their extents are never written to again."""
         positions = self._positions
         if count < len(positions):
             self.end_position = positions[count]
-            if self.stored is not None:
-                self.stored.cut(self._base_offsets[count])
+            if self.file_state is not None:
+                self.file_state.cut(self._base_offsets[count])
         del positions[count:]
         del self._base_offsets[count:]
         del self._max_timestamps[count:]
@@ -231,7 +228,7 @@ class BatchStore:
         self._stop_filling()
 
     def _drop(self, count: int) -> None:
-        """Remove the first `count` batches, and the memory that only they used."""
+        """Remove the first `count` batches, and free their memory."""
         if count == len(self._base_offsets):
             del self._extents[:]
             del self._extent_positions[:]
@@ -246,15 +243,15 @@ class BatchStore:
         self._settle_maxima(0)
 
     def _replace(self, count: int, front: BatchStore) -> int:
-        """Put what `front` holds in place of the first `count` batches.
+        """Replace the first `count` batches by those of `front`.
 
-        The positions of the others stay; what was at position 0 of `front` is at the returned one.
+        The positions of the others stay. Returns the new position of position 0 of `front`.
         """
         boundary = self._position_after(count - 1)
         shift = boundary - front.end_position
-        if self.stored is not None:
+        if self.file_state is not None:
             more = count < len(self._base_offsets)
-            self.stored.replaced(self._base_offsets[count] if more else ALL)
+            self.file_state.replaced(self._base_offsets[count] if more else ALL)
         if count == len(self._base_offsets):
             extents, starts = [], []
             self._stop_filling()
@@ -273,7 +270,7 @@ class BatchStore:
         return shift
 
     def seal(self) -> None:
-        """Give back the room that is left in the last extent."""
+        """Free the unused memory of the last extent."""
         if self._filling_at:
             self._extents[-1] = memoryview(bytes(self._filling[: self._filling_at]))
         self._stop_filling()
@@ -283,9 +280,9 @@ class BatchStore:
         self._filling_at = 0
 
     def _settle_maxima(self, index: int) -> None:
-        """Correct the running maxima from `index` on, after what comes before has changed.
+        """Correct the running maxima from `index` on, because earlier batches have changed.
 
-        From where one of them is right again, all are.
+        If one of them is right, all later ones are.
         """
         maxima = self._max_timestamps
         running = maxima[index - 1] if index else NO_TIMESTAMP

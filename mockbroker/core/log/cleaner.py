@@ -1,20 +1,20 @@
-"""Compacting one log: of each key only the newest record stays.
+"""The compaction of one log: of each key only the newest record is retained.
 
-Nouns: records from the *first dirty offset* on were not cleaned yet; from the *first uncleanable
-offset* on they may not be, because they lie in the active segment, above the last stable offset, or
-are younger than min.compaction.lag.ms. A cleaning has two passes. The first goes over the dirty
-part and notes the newest record of each key, until there are as many keys as
-log.cleaner.dedupe.buffer.size has room for. The second goes over the log from its beginning up to
-where the first came, and leaves out what has a newer record, what an aborted transaction wrote, and
-what its *delete horizon* has passed for: the time until which tombstones and markers are kept, set
-when the cleaner meets them for the first time (KIP-534). What is left takes the place of the old
-segments at one go. Offsets never change.
+Records from the *first dirty offset* on are not cleaned yet. Records from the *first uncleanable
+offset* on cannot be cleaned: they are in the active segment, above the last stable offset, or
+younger than min.compaction.lag.ms. A cleaning has two passes. The first builds the offset map of
+the dirty part: the newest record of each key, up to the number of keys for which
+log.cleaner.dedupe.buffer.size has room. The second rewrites the log up to the end of the first
+pass. It drops records with a newer one, records of aborted transactions, and tombstones and markers
+after their *delete horizon*, which the cleaner sets when it first reads them (KIP-534). The new
+segments replace the old ones in one step. Offsets never change.
 
-A batch whose records all go is kept, empty, when it is the last of its producer or of the round:
-the producer's next sequence follows from it, or where the cleaned part ends.
+A batch without retained records is kept, empty, if it is the last one of its producer or of the
+cleaned part. The producer's next sequence depends on the first, the end of the cleaned part on the
+second.
 
-A cleaning works in steps, and in between clients are served. When the log loses batches meanwhile,
-to retention or to truncation, the cleaning ends without effect (Kafka: LogCleaningAborted).
+A cleaning works in steps, so that clients are served in between. If retention or truncation removes
+batches meanwhile, the cleaning ends without effect (Kafka: LogCleaningAbortedException).
 
 Source: Cleaner, LogCleanerManager.cleanableOffsets, LogToClean.
 """
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import msgspec
 
 from mockbroker.core.log.batch_store import BatchStore
-from mockbroker.core.log.cleaned_transactions import CleanedTransactions
+from mockbroker.core.log.cleaned_transaction_metadata import CleanedTransactionMetadata
 from mockbroker.core.log.compacted_batch import emptied, rebuild
 from mockbroker.core.log.segments import Segments
 from mockbroker_protocol.records import BatchHeader, batch_payload
@@ -40,34 +40,34 @@ if TYPE_CHECKING:
     from mockbroker.core.log.replica_log import ReplicaLog
 
 RECORDS_PER_TURN = 512
-RECORDS_PER_BATCH = 4  # what a batch costs by itself, in terms of records
-_DELTA_BITS = 31  # what an offset delta takes, in the place of a record
+RECORDS_PER_BATCH = 4  # the cost of a batch in records, in addition to that of its records
+_DELTA_BITS = 31  # the bits of the offset delta in an entry of the offset map
 
 
-class Dirt(NamedTuple):
-    """How much of a log is to be cleaned; the bytes are those of whole segments."""
+class LogToClean(NamedTuple):
+    """The part of a log to clean (LogToClean); the bytes are those of whole segments."""
 
     first_dirty_offset: int
     first_uncleanable_offset: int
     clean_bytes: int
     cleanable_bytes: int
-    overdue: bool  # some of it has waited for more than max.compaction.lag.ms
+    need_compaction_now: bool  # a record is older than max.compaction.lag.ms
 
     @property
     def ratio(self) -> float:
-        """The share of what is not clean, as min.cleanable.dirty.ratio means it."""
+        """The dirty ratio, for min.cleanable.dirty.ratio."""
         total = self.clean_bytes + self.cleanable_bytes
         return self.cleanable_bytes / total if total else 0.0
 
     def is_due(self, configs: TopicConfigs) -> bool:
-        """Whether the cleaner takes this log on by itself."""
-        if self.overdue and self.cleanable_bytes:
+        """Whether a round of the cleaner cleans this log."""
+        if self.need_compaction_now and self.cleanable_bytes:
             return True
         return self.ratio > configs.min_cleanable_dirty_ratio
 
 
-class Compacted(msgspec.Struct, frozen=True, gc=False):
-    """What a cleaning did to one log. Offsets below `end_offset` are clean since."""
+class CleanerStats(msgspec.Struct, frozen=True, gc=False):
+    """The result of one cleaning (CleanerStats). Offsets below `end_offset` are clean."""
 
     records_read: int
     records_removed: int
@@ -76,23 +76,23 @@ class Compacted(msgspec.Struct, frozen=True, gc=False):
     end_offset: int
 
 
-# (log, index of a segment) -> by how many ms the cleaner's time was ahead of the cluster's when the
-# segment was last written to.
-Ahead: TypeAlias = "Callable[[ReplicaLog, int], int]"
+# (log, index of a segment) -> the ms by which the cleaner's clock was ahead of the cluster's at the
+# last append to the segment.
+SkewOf: TypeAlias = "Callable[[ReplicaLog, int], int]"
 
 
-def _never_ahead(_log: ReplicaLog, _index: int) -> int:
+def _no_skew(_log: ReplicaLog, _index: int) -> int:
     return 0
 
 
-def find_dirt(
+def log_to_clean(
     log: ReplicaLog,
     configs: TopicConfigs,
     last_stable_offset: int,
     now_ms: int,
-    ahead: Ahead = _never_ahead,
-) -> Dirt:
-    """Which part of a log can be cleaned now, which is `now_ms` to the cleaner."""
+    skew_of: SkewOf = _no_skew,
+) -> LogToClean:
+    """The part of a log that can be cleaned at `now_ms` on the cleaner's clock."""
     layout = log.layout
     active = len(layout) - 1
     dirty = log.first_dirty_offset
@@ -103,21 +103,21 @@ def find_dirt(
     if configs.min_compaction_lag_ms > 0:
         settled_ms = now_ms - configs.min_compaction_lag_ms
         for index in range(first, active):
-            if layout.largest_timestamp(index) + ahead(log, index) > settled_ms:
+            if layout.largest_timestamp(index) + skew_of(log, index) > settled_ms:
                 limit = min(limit, layout.base_offsets[index])
                 break
-    # Segments are cleaned as a whole, or not at all.
+    # Only whole segments are cleaned.
     end = min(layout.index_of(max(dirty, limit)), active)
     begin = min(first, end)
     clean = bisect_left(layout.base_offsets, dirty)
     sizes = [layout.size(index, log.end_position) for index in range(active)]
     late_ms = now_ms - max(configs.max_compaction_lag_ms, 0)
-    # A segment without a timestamp is never late.
+    # A segment without a timestamp has no max.compaction.lag.ms.
     late = any(
-        0 < layout.first_timestamps[index] < late_ms - ahead(log, index)
+        0 < layout.first_timestamps[index] < late_ms - skew_of(log, index)
         for index in range(first, active)
     )
-    return Dirt(
+    return LogToClean(
         dirty,
         layout.base_offsets[end],
         sum(sizes[:clean]),
@@ -127,30 +127,29 @@ def find_dirt(
 
 
 def next_due_ms(
-    log: ReplicaLog, configs: TopicConfigs, now_ms: int, ahead: Ahead = _never_ahead
+    log: ReplicaLog, configs: TopicConfigs, now_ms: int, skew_of: SkewOf = _no_skew
 ) -> int | None:
-    """When more of a log may be cleaned, or has to be, without anything being appended; or None."""
+    """The next time at which a lag config makes more of a log cleanable, or None."""
     layout = log.layout
     times = []
     for index in range(layout.index_of(log.first_dirty_offset), len(layout) - 1):
-        ahead_ms = ahead(log, index)
-        times.append(layout.largest_timestamp(index) + ahead_ms + configs.min_compaction_lag_ms)
-        times.append(layout.first_timestamps[index] + ahead_ms + configs.max_compaction_lag_ms + 1)
+        skew_ms = skew_of(log, index)
+        times.append(layout.largest_timestamp(index) + skew_ms + configs.min_compaction_lag_ms)
+        times.append(layout.first_timestamps[index] + skew_ms + configs.max_compaction_lag_ms + 1)
     return min((at_ms for at_ms in times if at_ms > now_ms), default=None)
 
 
 class Cleaning:
-    """One cleaning of one log; `result` is there when it came to its end, and not when it broke
-    off.
+    """One cleaning of one log. `result` is None until it is complete, and if it was aborted.
 
-    `keys_max` limits the keys of the first pass, `dirt` says how far it may go.
+    `keys_max` limits the keys of the first pass, `dirt` its offsets.
     """
 
     def __init__(
-        self, log: ReplicaLog, dirt: Dirt, configs: TopicConfigs, now_ms: int, keys_max: int
+        self, log: ReplicaLog, dirt: LogToClean, configs: TopicConfigs, now_ms: int, keys_max: int
     ) -> None:
-        self.result: Compacted | None = None
-        # What goes: first and last offsets of stretches, in turn. Markers do not count.
+        self.result: CleanerStats | None = None
+        # The removed offsets without those of markers: first and last offset of each range.
         self.removed = array("q")
         self._log = log
         self._cuts = log.cuts
@@ -159,22 +158,24 @@ class Cleaning:
         self._delete_retention_ms = configs.delete_retention_ms
         self._segment_bytes = configs.roll_limits.segment_bytes
         self._keys_max = keys_max
-        # Key -> the place of its newest record: batch index and offset delta in one number.
-        self._newest: dict[bytes, int] = {}
+        # Key -> batch index and offset delta of its newest record, in one number.
+        self._offset_map: dict[bytes, int] = {}
         self._first_indexed = self._end_indexed = 0
-        self._losses = array("i")  # per indexed batch: records with a newer one, or without a key
+        self._superseded = array(
+            "i"
+        )  # per indexed batch: records with a newer one, or without a key
         self._with_tombstones: set[int] = set()
         self._end_offset = dirt.first_dirty_offset
-        self._transactions = CleanedTransactions(())
+        self._transactions = CleanedTransactionMetadata(())
         self._last_of_producer: dict[int, tuple[int, int]] = {}
         self._output = BatchStore()
         self._records_read = self._records_kept = 0
         self._work = self._clean()
 
     def step(self, records_max: int) -> bool:
-        """Work on about so many records; True when there is nothing left to do.
+        """Work on about `records_max` records; returns True if nothing is left to do.
 
-        Raises RecordsError when the log holds a batch that cannot be read.
+        Raises RecordsError for a batch that cannot be decoded.
         """
         if self._log.cuts != self._cuts:
             return True
@@ -185,53 +186,53 @@ class Cleaning:
         return True
 
     def _clean(self) -> Iterator[int]:
-        """Both passes, and the exchange. Yields how many records were looked at, ever and again."""
+        """Both passes, and the replacement. Yields the number of records read, as it goes."""
         log, dirt = self._log, self._dirt
-        yield from self._index()
+        yield from self._build_offset_map()
         count = bisect_left(log.layout.base_offsets, self._end_offset)
         count = min(count, bisect_left(log.layout.base_offsets, dirt.first_uncleanable_offset))
         if count:
-            yield from self._rewrite(count)
+            yield from self._clean_segments(count)
         elif self._end_offset > dirt.first_dirty_offset:
             log.first_dirty_offset = self._end_offset
 
     # -- the first pass ----------------------------------------------------------------------------
 
-    def _index(self) -> Iterator[int]:
-        """Note where the newest record of each key in the dirty part is."""
+    def _build_offset_map(self) -> Iterator[int]:
+        """The first pass: find the newest record of each key in the dirty part."""
         log, start = self._log, self._dirt.first_dirty_offset
         first, end = log.batch_range(start, self._dirt.first_uncleanable_offset)
-        # Those that ended before are over: their producers may have written in others since.
+        # Without those that ended earlier: their producers may have other transactions since.
         aborted = [entry for entry in log.producers.aborted if entry.last_offset >= start]
-        transactions = CleanedTransactions(aborted)
+        transactions = CleanedTransactionMetadata(aborted)
         self._first_indexed = self._end_indexed = first
-        self._losses = array("i", bytes(4 * (end - first)))
+        self._superseded = array("i", bytes(4 * (end - first)))
         for index in range(first, end):
             yield RECORDS_PER_BATCH
             batch = log.batch_at(index)
             header = BatchHeader(batch)
             if header.is_control:
-                transactions.marker(header, batch)
-            elif not transactions.data(header):
+                transactions.on_control_batch_read(header, batch)
+            elif not transactions.on_batch_read(header):
                 payload = batch_payload(header, batch)
                 at = 0
                 for begin in range(0, header.count, RECORDS_PER_TURN):
                     spans = scan_keys(payload, at, min(RECORDS_PER_TURN, header.count - begin))
                     at = spans[-1][1]
-                    if not self._index_spans(index, spans, start - header.base_offset):
+                    if not self._add_to_offset_map(index, spans, start - header.base_offset):
                         return
                     yield len(spans)
             self._end_indexed = index + 1
             self._end_offset = max(self._end_offset, header.next_offset)
         self._end_offset = self._dirt.first_uncleanable_offset
 
-    def _index_spans(self, index: int, spans: list[KeySpan], first_delta: int) -> bool:
-        """Take in records of one batch; False if there are too many keys."""
-        newest, losses, first = self._newest, self._losses, self._first_indexed
+    def _add_to_offset_map(self, index: int, spans: list[KeySpan], first_delta: int) -> bool:
+        """Add records of one batch; returns False if there are too many keys."""
+        newest, superseded, first = self._offset_map, self._superseded, self._first_indexed
         place = index << _DELTA_BITS
         for _, _, _, _, delta, key, has_value in spans:
             if key is None:
-                losses[index - first] += 1
+                superseded[index - first] += 1
                 continue
             if not has_value:
                 self._with_tombstones.add(index)
@@ -239,7 +240,7 @@ class Cleaning:
                 continue
             older = newest.get(key)
             if older is not None:
-                losses[(older >> _DELTA_BITS) - first] += 1
+                superseded[(older >> _DELTA_BITS) - first] += 1
             elif len(newest) >= self._keys_max:
                 return False
             newest[key] = place | delta
@@ -247,17 +248,17 @@ class Cleaning:
 
     # -- the second pass ---------------------------------------------------------------------------
 
-    def _rewrite(self, segment_count: int) -> Iterator[int]:
-        """Write the first segments anew and exchange them."""
+    def _clean_segments(self, segment_count: int) -> Iterator[int]:
+        """The second pass: rewrite the first segments and replace them."""
         log = self._log
         old_layout = log.layout
         old_bytes = old_layout.positions[segment_count] - old_layout.positions[0]
-        self._transactions = CleanedTransactions(log.producers.aborted)
+        self._transactions = CleanedTransactionMetadata(log.producers.aborted)
         self._last_of_producer = {
             producer_id: (entry.batches[-1].last_offset if entry.batches else -1, entry.epoch)
             for producer_id, entry in log.producers.entries.items()
         }
-        groups = self._grouped(segment_count)
+        groups = self._group_segments(segment_count)
         layout = Segments(old_layout.base_offsets[0])
         batches = 0
         for group in groups:
@@ -276,7 +277,7 @@ class Cleaning:
         log.producers.aborted = self._transactions.kept_aborted + [
             entry for entry in log.producers.aborted if entry.last_offset >= end_offset
         ]
-        self.result = Compacted(
+        self.result = CleanerStats(
             self._records_read,
             self._records_read - self._records_kept,
             batches - self._output.batch_count,
@@ -284,8 +285,10 @@ class Cleaning:
             self._end_offset,
         )
 
-    def _grouped(self, segment_count: int) -> list[list[int]]:
-        """Neighbouring segments that become one, lest they shrink to nothing by and by."""
+    def _group_segments(self, segment_count: int) -> list[list[int]]:
+        """Adjacent segments that become one, so that segments do not become ever smaller
+        (Cleaner.groupSegmentsBySize).
+        """
         log = self._log
         groups: list[list[int]] = []
         size = 0
@@ -300,19 +303,19 @@ class Cleaning:
         return groups
 
     def _rewrite_batch(self, index: int, layout: Segments) -> Iterator[int]:
-        """Put into the output what is left of one batch."""
+        """Append the retained part of one batch to the output."""
         yield RECORDS_PER_BATCH
         batch = self._log.batch_at(index)
         header = BatchHeader(batch)
         self._records_read += header.count
-        removes_empty = not self._must_stay(header)
+        removes_empty = not self._retains_empty(header)
         copy: memoryview | bytearray | None
         if header.is_control:
             copy = self._marker(header, batch)
-        elif self._transactions.data(header):
+        elif self._transactions.on_batch_read(header):
             copy = None
         else:
-            copy = yield from self._survivors(index, header, batch)
+            copy = yield from self._retained(index, header, batch)
         if copy is None and header.count and not header.is_control:
             self._note_removed(header.base_offset, header.last_offset)
         if copy is None:
@@ -327,8 +330,8 @@ class Cleaning:
         layout.max_timestamps[-1] = max(layout.max_timestamps[-1], left.max_timestamp)
         self._output.put(view, left.base_offset, left.max_timestamp)
 
-    def _must_stay(self, header: BatchHeader) -> bool:
-        """Whether a batch stays even without records."""
+    def _retains_empty(self, header: BatchHeader) -> bool:
+        """Whether a batch is retained without records."""
         if header.next_offset == self._dirt.first_uncleanable_offset:
             return True
         last = self._last_of_producer.get(header.producer_id)
@@ -340,7 +343,7 @@ class Cleaning:
         return header.is_control and header.producer_epoch == epoch
 
     def _marker(self, header: BatchHeader, batch: memoryview) -> memoryview | bytearray | None:
-        if not self._transactions.marker(header, batch):
+        if not self._transactions.on_control_batch_read(header, batch):
             return batch
         if header.has_delete_horizon:
             return None if header.base_timestamp <= self._now_ms else batch
@@ -353,18 +356,18 @@ class Cleaning:
     def _horizon_ms(self) -> int:
         return self._now_ms + self._delete_retention_ms
 
-    def _survivors(
+    def _retained(
         self, index: int, header: BatchHeader, batch: memoryview
     ) -> Generator[int, None, memoryview | bytearray | None]:
-        """What is left of a data batch: itself, a copy with fewer records, or None."""
+        """The retained part of a data batch: the batch, a copy with fewer records, or None."""
         if index >= self._end_indexed:
             return batch
         first_dirty = self._dirt.first_dirty_offset
         if index >= self._first_indexed and header.base_offset >= first_dirty:
-            losses = self._losses[index - self._first_indexed]
-            if losses == header.count:
+            superseded = self._superseded[index - self._first_indexed]
+            if superseded == header.count:
                 return None
-            if not losses and index not in self._with_tombstones:
+            if not superseded and index not in self._with_tombstones:
                 return batch
         payload = batch_payload(header, batch)
         kept: list[KeySpan] = []
@@ -372,7 +375,7 @@ class Cleaning:
         for begin in range(0, header.count, RECORDS_PER_TURN):
             spans = scan_keys(payload, at, min(RECORDS_PER_TURN, header.count - begin))
             at = spans[-1][1]
-            kept += self._newest_of(index, header, spans)
+            kept += self._retained_spans(index, header, spans)
             yield len(spans)
         if not kept:
             return None
@@ -384,7 +387,7 @@ class Cleaning:
         return rebuild(header, payload, kept, self._horizon_ms if new_horizon else None)
 
     def _note_gaps(self, header: BatchHeader, kept: list[KeySpan]) -> None:
-        """Note what goes between and around the records of a batch that are kept."""
+        """Note the offsets of a batch without a retained record."""
         base = header.base_offset
         expected = 0
         for span in kept:
@@ -400,11 +403,11 @@ class Cleaning:
         else:
             self.removed.extend((first, last))
 
-    def _newest_of(
+    def _retained_spans(
         self, index: int, header: BatchHeader, spans: list[KeySpan]
     ) -> Iterator[KeySpan]:
-        """Those of some records of a batch that have no newer one, without outlived tombstones."""
-        newest = self._newest
+        """The retained records among `spans` of a batch (Cleaner.shouldRetainRecord)."""
+        newest = self._offset_map
         place = index << _DELTA_BITS
         keeps_tombstones = not header.has_delete_horizon or self._now_ms < header.base_timestamp
         for span in spans:

@@ -1,9 +1,9 @@
-"""Making a batch anew with some of its records: batches are immutable, so compaction copies.
+"""Copies of a batch with some of its records.
 
-Offsets, sequences, producer, leader epoch and codec stay as they were, and so does the batch's last
-offset, for the last sequence of its producer depends on it. The base timestamp is that of the first
-record left, or the delete horizon once there is one (KIP-534). Where that is what it was before,
-records are copied as they stand.
+Offsets, sequences, producer, leader epoch and codec do not change. The last offset does not change
+either, because the producer's last sequence depends on it. The base timestamp is that of the first
+retained record, or the delete horizon if the batch has one (KIP-534). If it does not change, the
+bytes of the records are copied.
 
 Source: MemoryRecords.filterTo, DefaultRecordBatch.writeEmptyHeader.
 """
@@ -32,10 +32,10 @@ def rebuild(
 ) -> bytearray:
     """A copy of the batch with only the records `spans` of its decompressed `payload`.
 
-    `horizon_ms` is a delete horizon to be set, None to leave that as it is. At least one record.
+    `spans` has at least one record. `horizon_ms` is a new delete horizon; None changes nothing.
     """
     attributes = header.attributes
-    # With LogAppendTime every record has the time of the batch, whatever its delta says.
+    # With LogAppendTime each record has the time of the batch; its delta is ignored.
     append_time = header.max_timestamp if attributes & TIMESTAMP_TYPE_MASK else None
     if horizon_ms is not None:
         attributes |= DELETE_HORIZON_MASK
@@ -55,13 +55,13 @@ def rebuild(
         if later_ms:
             body = _timed(payload, spans, [span[2] + later_ms for span in spans])
         else:
-            body = b"".join(_stretches(payload, spans))
+            body = b"".join(_contiguous_pieces(payload, spans))
         max_timestamp = header.base_timestamp + max(span[2] for span in spans)
     return _assemble(header, body, attributes, base_timestamp, max_timestamp, len(spans))
 
 
-def _stretches(payload: bytes, spans: Sequence[KeySpan]) -> list[bytes]:
-    """The bytes of the records, those of neighbours as one piece."""
+def _contiguous_pieces(payload: bytes, spans: Sequence[KeySpan]) -> list[bytes]:
+    """The bytes of the records; adjacent records are one piece."""
     pieces = []
     begin = end = spans[0][0]
     for span in spans:
@@ -86,7 +86,7 @@ def _timed(payload: bytes, spans: Sequence[KeySpan], deltas: Sequence[int]) -> b
 
 
 def emptied(header: BatchHeader) -> bytearray:
-    """A batch without records that keeps the place, producer and last sequence of another."""
+    """A batch without records, with the offsets, producer and last sequence of another."""
     kept = TIMESTAMP_TYPE_MASK | TRANSACTIONAL_MASK | CONTROL_MASK
     return _assemble(header, b"", header.attributes & kept, NO_TIMESTAMP, header.max_timestamp, 0)
 

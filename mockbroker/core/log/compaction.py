@@ -1,11 +1,11 @@
-"""A job of compacting several partitions, one log after another, in slices."""
+"""A compaction of several partitions, one log after another, in slices."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.core.log.cleaner import Ahead, Cleaning, Compacted, find_dirt, next_due_ms
+from mockbroker.core.log.cleaner import CleanerStats, Cleaning, SkewOf, log_to_clean, next_due_ms
 from mockbroker.core.log.emitters import emit_compacted
 from mockbroker.core.replication.replica_logs import DistinctLog, logs_of
 from mockbroker_protocol.records import RecordsError
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from mockbroker.core.log.manager import LogManager
     from mockbroker.core.replication.partition import Partition
 
-OFFSET_MAP_ENTRY_BYTES = 24  # a key's hash and an offset in Kafka's map, which sizes are given for
+OFFSET_MAP_ENTRY_BYTES = 24  # a hash and an offset (SkimpyOffsetMap.bytesPerEntry)
 
 
 class CompactionResult(NamedTuple):
-    """What compaction removed from one log, which is clean below `end_offset` since.
+    """The result of one cleaning. The log is clean below `end_offset`.
 
-    The leader's replica stands for all that share its log.
+    Replicas that share the leader's log have one result, with the leader's id.
     """
 
     topic: str
@@ -35,10 +35,10 @@ class CompactionResult(NamedTuple):
 
 
 class CompactionJob:
-    """Cleans logs one after another; `results` tells of those that are finished.
+    """Cleans logs one after another; `results` has the completed cleanings.
 
-    On demand every partition is cleaned, otherwise those that are dirty enough, the dirtiest
-    first. A log that cannot be read is given up (`LogManager.uncleanable`).
+    With `on_demand` each partition is cleaned, otherwise those above their dirty ratio, the
+    dirtiest first. A log that cannot be decoded becomes uncleanable (`LogManager.uncleanable`).
     """
 
     def __init__(
@@ -61,13 +61,13 @@ class CompactionJob:
         self._current: tuple[Partition, DistinctLog, Cleaning] | None = None
 
     def run(self) -> list[CompactionResult]:
-        """Do all that is left at one go."""
+        """Run the whole job."""
         while not self.step(1 << 62):
             pass
         return self.results
 
     def step(self, records_max: int) -> bool:
-        """Work on about so many records; True when the job is done."""
+        """Work on about `records_max` records; returns True if the job is done."""
         if self.done:
             return True
         if self._current is None:
@@ -92,7 +92,7 @@ class CompactionJob:
         return False
 
     def _cleanings(self) -> Iterator[tuple[Partition, DistinctLog, Cleaning]]:
-        """What is to be cleaned; each begins with what its log is like by then."""
+        """The cleanings; each is computed when the one before is complete."""
         log_manager = self._log_manager
         keys_max = _keys_max(log_manager.configs)
         for partition in self._ordered():
@@ -103,8 +103,8 @@ class CompactionJob:
                 if self._roll:
                     own.log.roll()
                 now_ms = log_manager.cleaner_times.now_ms()
-                ahead = log_manager.cleaner_ahead(partition)
-                dirt = find_dirt(own.log, configs, own.last_stable_offset, now_ms, ahead)
+                skew_of = log_manager.cleaner_skew(partition)
+                dirt = log_to_clean(own.log, configs, own.last_stable_offset, now_ms, skew_of)
                 if self._on_demand or dirt.is_due(configs):
                     yield partition, own, Cleaning(own.log, dirt, configs, now_ms, keys_max)
 
@@ -112,27 +112,27 @@ class CompactionJob:
         if self._on_demand:
             return self._partitions
         now_ms = self._log_manager.cleaner_times.now_ms()
-        ahead = self._log_manager.cleaner_ahead
-        return sorted(self._partitions, key=lambda each: -_dirtiness(each, now_ms, ahead(each)))
+        skew_of = self._log_manager.cleaner_skew
+        return sorted(self._partitions, key=lambda each: -_dirtiness(each, now_ms, skew_of(each)))
 
 
-def next_cleaning_ms(partition: Partition, now_ms: int, ahead: Ahead) -> int | None:
-    """When a partition that is not due now becomes due by the mere passing of time, or None."""
+def next_cleaning_ms(partition: Partition, now_ms: int, skew_of: SkewOf) -> int | None:
+    """The time at which a partition becomes due without an append, or None."""
     configs = partition.topic.configs
-    times = [next_due_ms(own.log, configs, now_ms, ahead) for own in logs_of(partition)]
+    times = [next_due_ms(own.log, configs, now_ms, skew_of) for own in logs_of(partition)]
     return min((at_ms for at_ms in times if at_ms is not None), default=None)
 
 
-def _dirtiness(partition: Partition, now_ms: int, ahead: Ahead) -> float:
+def _dirtiness(partition: Partition, now_ms: int, skew_of: SkewOf) -> float:
     configs = partition.topic.configs
     return max(
-        find_dirt(own.log, configs, own.last_stable_offset, now_ms, ahead).ratio
+        log_to_clean(own.log, configs, own.last_stable_offset, now_ms, skew_of).ratio
         for own in logs_of(partition)
     )
 
 
 def _keys_max(configs: ClusterConfigs) -> int:
-    """How many keys one pass can tell apart (SkimpyOffsetMap, and its load factor)."""
+    """The number of keys for which the offset map has room (SkimpyOffsetMap, load factor)."""
     threads = max(configs.get_int("log.cleaner.threads"), 1)
     entries = configs.get_int("log.cleaner.dedupe.buffer.size") // threads // OFFSET_MAP_ENTRY_BYTES
     load = configs.get("log.cleaner.io.buffer.load.factor")
@@ -140,7 +140,7 @@ def _keys_max(configs: ClusterConfigs) -> int:
     return max(int(entries * load), 1)
 
 
-def _result(partition: Partition, own: DistinctLog, done: Compacted) -> CompactionResult:
+def _result(partition: Partition, own: DistinctLog, done: CleanerStats) -> CompactionResult:
     return CompactionResult(
         partition.topic.name,
         partition.index,

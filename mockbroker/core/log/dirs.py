@@ -1,9 +1,9 @@
 """The log directories of one broker: which replica is in which, and which have failed.
 
-A broker has the directories of `log.dirs`. A new replica goes to the one with the fewest replicas
-(LogManager.nextLogDirs), unless AlterReplicaLogDirs asked for another beforehand. A replica that is
-moved has a *future* in its new directory until that has everything. Nothing is written: a directory
-is a name, and a failed one takes its replicas away until the broker is started again, mended.
+A broker has the directories of `log.dirs`. A new replica goes to the directory with the fewest
+replicas (LogManager.nextLogDirs), unless AlterReplicaLogDirs has set another one. A replica that
+moves has a *future* replica in its new directory until the copy is complete. Nothing is written: a
+directory is a name. The replicas of a failed directory are offline until the broker is restarted.
 
 Source: LogManager, ReplicaManager.alterReplicaLogDirs.
 """
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class LogDirs:
-    """Directories by path. As long as there is only one, nothing is kept per replica."""
+    """The directories of one broker. With one directory, no state is kept per replica."""
 
-    __slots__ = ("_configs", "_places", "_wanted", "failed", "futures", "recovery_points")
+    __slots__ = ("_configs", "_dirs", "_preferred", "failed", "futures", "recovery_points")
 
     def __init__(self, configs: ClusterConfigs) -> None:
         self._configs = configs
-        self._places: dict[PartitionKey, str] = {}
-        # Where a replica is to go that is not here yet, by topic and partition.
-        self._wanted: dict[tuple[str, int], str] = {}
-        self.futures: dict[PartitionKey, str] = {}  # replicas on their way to another directory
+        self._dirs: dict[PartitionKey, str] = {}
+        # The directories for replicas that this broker does not have yet, by topic and partition.
+        self._preferred: dict[tuple[str, int], str] = {}
+        self.futures: dict[PartitionKey, str] = {}  # replicas that move to another directory
         self.failed: set[str] = set()
-        # Below these offsets everything was flushed, at the last orderly end or start.
+        # The recovery points at the last clean shutdown or start.
         self.recovery_points: dict[PartitionKey, int] = {}
 
     @property
@@ -39,65 +39,61 @@ class LogDirs:
         assert isinstance(paths, tuple)
         return paths
 
-    def place_of(self, partition: Partition) -> str:
-        """The directory of a replica that this broker holds; decided when first asked."""
+    def dir_of(self, partition: Partition) -> str:
+        """The directory of a replica of this broker; the first call chooses it."""
         paths = self.paths
         if len(paths) == 1:
             return paths[0]
-        place = self._places.get(partition.key)
-        if place is None:
-            wanted = self._wanted.pop((partition.topic.name, partition.index), None)
-            place = self._places[partition.key] = wanted or self._emptiest()
-        return place
+        path = self._dirs.get(partition.key)
+        if path is None:
+            preferred = self._preferred.pop((partition.topic.name, partition.index), None)
+            path = self._dirs[partition.key] = preferred or self._next_dir()
+        return path
 
-    def put(self, partition: Partition, path: str) -> None:
+    def set_dir(self, partition: Partition, path: str) -> None:
         """Set the directory of a replica."""
-        self._places[partition.key] = path
+        self._dirs[partition.key] = path
 
     @property
-    def are_several(self) -> bool:
+    def has_several(self) -> bool:
         return len(self.paths) > 1
 
-    def _emptiest(self) -> str:
-        """The live directory with the fewest replicas, the first of several."""
+    def _next_dir(self) -> str:
+        """The online directory with the fewest replicas, the first of several."""
         counts = dict.fromkeys((p for p in self.paths if p not in self.failed), 0)
-        for place in self._places.values():
-            if place in counts:
-                counts[place] += 1
+        for path in self._dirs.values():
+            if path in counts:
+                counts[path] += 1
         return min(counts, key=counts.__getitem__, default=self.paths[0])
 
-    def want(self, topic: str, index: int, path: str) -> None:
-        """Let a replica go to `path` when it comes to be."""
-        self._wanted[topic, index] = path
+    def prefer(self, topic: str, index: int, path: str) -> None:
+        """Set the directory of a replica that the broker does not have yet (KIP-113)."""
+        self._preferred[topic, index] = path
 
     def begin_move(self, partition: Partition, path: str) -> bool:
-        """Start to copy a replica to `path`, instead of wherever it was on its way to; False if it
-        is there already.
-        """
+        """Start to move a replica to `path`, in path of an earlier move; False if it is there."""
         self.futures.pop(partition.key, None)
-        if self.place_of(partition) == path:
+        if self.dir_of(partition) == path:
             return False
         self.futures[partition.key] = path
         return True
 
     def end_move(self, partition: Partition) -> None:
-        """The copy has everything: it takes the replica's place."""
+        """End a move: the future replica replaces the current one."""
         path = self.futures.pop(partition.key, None)
         if path is not None and path not in self.failed:
-            self._places[partition.key] = path
+            self._dirs[partition.key] = path
 
-    def forget(self, partition: Partition) -> None:
-        """The broker holds no replica of the partition any more."""
-        self._places.pop(partition.key, None)
+    def remove(self, partition: Partition) -> None:
+        """Remove the replica, because the broker no longer holds it."""
+        self._dirs.pop(partition.key, None)
         self.futures.pop(partition.key, None)
         self.recovery_points.pop(partition.key, None)
 
-    def has(self, partition: Partition) -> bool:
-        """Whether the directory of a replica, which the broker holds, is there."""
-        return not self.failed or self.place_of(partition) not in self.failed
+    def is_online(self, partition: Partition) -> bool:
+        """Whether the directory of a replica of this broker has not failed."""
+        return not self.failed or self.dir_of(partition) not in self.failed
 
-    def lost(self, partition: Partition) -> bool:
-        """Whether the broker held a replica in a directory that has failed: requests for it are
-        answered KAFKA_STORAGE_ERROR.
-        """
-        return bool(self.failed) and self._places.get(partition.key) in self.failed
+    def is_offline(self, partition: Partition) -> bool:
+        """Whether the replica is in a failed directory; requests for it get KAFKA_STORAGE_ERROR."""
+        return bool(self.failed) and self._dirs.get(partition.key) in self.failed

@@ -1,7 +1,7 @@
-"""Emitting what left the log of a leader, what ended there, and why.
+"""Emit the events of a leader's log: removed records, and moves of the high watermark.
 
-The leader's log is the committed one: what it loses is lost, whatever a follower still has. What
-followers cut off from their own copies is told by `LogTruncated`.
+A record that leaves the leader's log is lost, although a follower may still have it. The event of a
+follower's truncation is `LogTruncated`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LOG_DIR_FAILED = "log directory failed"  # the controller's reason for an electi
 def emit_removed(
     runtime: Runtime, partition: Partition, first_offset: int, last_offset: int, reason: str
 ) -> None:
-    """Offsets that left the leader's log; `reason` is one of those of `RecordsRemoved`."""
+    """Offsets were removed from the leader's log; `reason` is one of `RecordsRemoved`."""
     if runtime.on_event and first_offset <= last_offset:
         topic = partition.topic
         runtime.emit(
@@ -64,21 +64,22 @@ def emit_compacted(runtime: Runtime, partition: Partition, ranges: array[int]) -
         )
 
 
-def emit_lost(
+def emit_divergence(
     runtime: Runtime, partition: Partition, former: ReplicaLog, *, unclean: bool, why: str
 ) -> None:
-    """What the log of the former leader had and that of the present one has not."""
+    """Records of the former leader's log that the new leader's log does not have are lost."""
     if partition.log is former or not runtime.on_event:
         return
     if why == LOG_DIR_FAILED:
         reason = "log_dir_failed"
     else:
         reason = "unclean_election" if unclean else "truncation"
-    emit_removed(runtime, partition, _parting(former, partition.log), former.end_offset - 1, reason)
+    first = _divergence_offset(former, partition.log)
+    emit_removed(runtime, partition, first, former.end_offset - 1, reason)
 
 
-def _parting(former: ReplicaLog, present: ReplicaLog) -> int:
-    """The offset from which two logs differ: by their epochs, as a follower finds it."""
+def _divergence_offset(former: ReplicaLog, present: ReplicaLog) -> int:
+    """The offset at which two logs diverge by their leader epochs, as a follower finds it."""
     epoch, end = present.epochs.end_offset_for(former.epochs.latest, present.end_offset)
     if epoch < 0:
         return min(present.end_offset, former.end_offset)
@@ -87,29 +88,37 @@ def _parting(former: ReplicaLog, present: ReplicaLog) -> int:
 
 
 def emit_topic_deleted(runtime: Runtime, topic: Topic) -> None:
-    """A topic is gone: all its records left the logs."""
+    """All records of a deleted topic are removed."""
     if not runtime.on_event:
         return
     for partition in topic.partitions:
         log = partition.log
         if log.end_offset:
-            # Told also where nothing is left: that the partition is gone is worth knowing.
+            # Also for an empty log, because readers need the deletion of the partition.
             first = min(log.start_offset, log.end_offset - 1)
             emit_removed(runtime, partition, first, log.end_offset - 1, "topic_deleted")
 
 
-def emit_watermark(runtime: Runtime, partition: Partition, high_watermark: int) -> None:
-    """Somebody puts the leader's high watermark where it would not go by itself."""
-    if runtime.on_event and high_watermark != partition.high_watermark:
+def emit_watermark(
+    runtime: Runtime,
+    partition: Partition,
+    node_id: int,
+    former: int,
+    high_watermark: int,
+    log_end_offset: int,
+    cause: str = "",
+) -> None:
+    """The high watermark on broker `node_id` moved; `cause` is the action that did it, if any."""
+    if runtime.on_event and high_watermark != former:
         runtime.emit(
             WatermarkMoved(
                 runtime.now_ms(),
                 partition.topic.name,
                 partition.index,
-                partition.leader_id,
-                partition.high_watermark,
+                node_id,
+                former,
                 high_watermark,
-                partition.log_end_offset,
-                runtime.cause,
+                log_end_offset,
+                cause,
             )
         )

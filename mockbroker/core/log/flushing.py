@@ -1,13 +1,12 @@
-"""What of a log is on disk for sure, and what goes with the power.
+"""Flushes and the loss of power.
 
-A broker leaves its writes to the operating system. A process that is killed loses none of them:
-they are in the page cache. A machine that loses its power loses what was not flushed: Kafka flushes
-a segment when it rolls the next one, every `flush.messages` records if told so, everything on an
-orderly shutdown, and what it finds when it starts.
+A killed process loses no write, because writes are in the page cache. A loss of power loses the
+writes that were not flushed. Kafka flushes a segment when it rolls the next one, the log every
+`flush.messages` records, and all logs at a clean shutdown and at a start.
 
-Nothing is flushed here. A broker remembers the recovery point of each replica as of its last
-orderly end or start; when the power goes, the rest is worked out from the batches.
-`flush.ms` is not looked at: by default Kafka never does (`log.flush.scheduler.interval.ms`).
+Nothing is flushed here. A broker has the recovery points of its last clean shutdown or start. After
+a loss of power, later flushes are computed from the batches. `flush.ms` has no effect, as by
+default in Kafka (`log.flush.scheduler.interval.ms`).
 
 Source: UnifiedLog.roll, UnifiedLog.append, LogManager.shutdown, LogLoader.recoverLog.
 """
@@ -41,17 +40,17 @@ def recovery_point(log: ReplicaLog, flushed_offset: int, every_messages: int) ->
 
 
 def flush(topics: Iterable[Topic], broker: Broker) -> None:
-    """Everything that a broker has is on disk now."""
+    """Flush all logs of a broker: set their recovery points to the log end."""
     for partition in _held_by(topics, broker.node_id):
         replica = partition.replica(broker.node_id)
-        assert replica is not None  # it is one of the partition's
+        assert replica is not None  # the broker is one of the partition's replicas
         broker.log_dirs.recovery_points[partition.key] = replica.log.end_offset
 
 
 def lose_power(runtime: Runtime, topics: Iterable[Topic], broker: Broker) -> None:
-    """Cut what a broker, stopped and fenced by now, had not flushed.
+    """Truncate the logs of a stopped and fenced broker to its flushed records.
 
-    The others keep all that they have themselves.
+    The logs of other brokers do not change.
     """
     node_id = broker.node_id
     for partition in _held_by(topics, node_id):
@@ -63,15 +62,17 @@ def lose_power(runtime: Runtime, topics: Iterable[Topic], broker: Broker) -> Non
         if point >= former:
             continue
         if replica is None:
-            # It has no leader, so that all that are not apart still have the last one's log.
+            # Without a leader, replicas without a log of their own share that of the last leader.
             assert partition.leader_id == NO_LEADER
             replica = Replica(node_id, log.fork(), partition.high_watermark)
             partition.own_replicas[node_id] = replica
         replica.truncate(point)
-        if partition.log is log:  # of the last leader, which nobody has followed yet
-            partition.adopt(log, min(partition.high_watermark, point))
+        if partition.log is log:  # the log of the last leader
+            partition.set_leader_log(log, min(partition.high_watermark, point))
         name, now_ms = partition.topic.name, runtime.now_ms()
-        runtime.emit(LogTruncated(now_ms, name, partition.index, node_id, former, point))
+        runtime.emit(
+            LogTruncated(now_ms, name, partition.index, node_id, former, point, runtime.cause)
+        )
 
 
 def _held_by(topics: Iterable[Topic], node_id: int) -> Iterator[Partition]:

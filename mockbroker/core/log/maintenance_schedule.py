@@ -1,8 +1,8 @@
-"""Rounds at fixed intervals that visit only what may need it, and none when nothing does.
+"""Rounds at fixed intervals that visit scheduled partitions only.
 
-Kafka looks at every log of a broker each few minutes or seconds. Here a partition is *noted* when
-something happened to it, or for the time when it is next worth a look; a round visits those that
-were noted for its time or before. The rounds lie on a grid of times, as if all of them took place.
+Kafka visits each log of a broker at fixed intervals. Here a partition is scheduled after a change,
+or for the time at which it may need maintenance. A round visits the partitions that are scheduled
+for its time or before. Rounds keep Kafka's interval, but a round without partitions does not run.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from mockbroker.core.timing.timers import Timer, TimerHeap
 
 
-OVERTAKEN_MAX = 64  # notes in the heap that an earlier one has overtaken
+STALE_ENTRIES_MAX = 64  # entries of partitions that were scheduled again for an earlier time
 
 
 class MaintenanceSchedule:
-    """Calls `visit(partitions, now_ms)` at the first time of the grid after any was noted.
+    """Calls `visit(partitions, now_ms)` in the first round at or after the scheduled time.
 
-    The grid begins at `first_ms` and goes on in steps of `interval_ms()`, which is asked for anew
-    each time. A partition is noted once, for the earliest time asked for.
+    Rounds are at `first_ms` and multiples of `interval_ms()` after it. A partition is scheduled
+    once, for the earliest time.
     """
 
     __slots__ = (
@@ -57,20 +57,20 @@ class MaintenanceSchedule:
         self._timer: Timer | None = None
 
     def schedule(self, partition: Partition, at_ms: int) -> None:
-        """Have `partition` visited in the first round at or after `at_ms` (ms)."""
+        """Visit `partition` in the first round at or after `at_ms`."""
         known = self._due.get(partition)
         if known is not None and known <= at_ms:
             return
         self._due[partition] = at_ms
         self._seq += 1
         heapq.heappush(self._heap, (at_ms, self._seq, partition))
-        if len(self._heap) > 2 * len(self._due) + OVERTAKEN_MAX:
+        if len(self._heap) > 2 * len(self._due) + STALE_ENTRIES_MAX:
             self._heap = [each for each in self._heap if self._due.get(each[2]) == each[0]]
             heapq.heapify(self._heap)
         self._arm()
 
     def _arm(self) -> None:
-        """Set the timer for the round that comes first, if one is to come."""
+        """Set the timer for the next round, if a partition is scheduled."""
         heap = self._heap
         while heap and self._due.get(heap[0][2]) != heap[0][0]:
             heapq.heappop(heap)
@@ -85,7 +85,7 @@ class MaintenanceSchedule:
         self._timer = self._timers.call_at(round_ms, self._run)
 
     def _round_after(self, at_ms: int) -> int:
-        """The first time of the grid at or after `at_ms` and later than now."""
+        """The time of the first round at or after `at_ms`, but not now."""
         interval_ms = max(self._interval_ms(), 1)
         at_ms = max(at_ms, self._now_ms() + 1)
         steps = -((self._first_ms - at_ms) // interval_ms)

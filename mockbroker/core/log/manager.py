@@ -1,12 +1,10 @@
-"""Keeping logs within bounds: when retention and compaction run, and over which partitions.
+"""The schedule of retention and compaction.
 
-Retention looks at logs that are not compacted every log.retention.check.interval.ms. The cleaner
-looks at compacted ones every log.cleaner.backoff.ms: it cleans those that are dirty enough, the
-dirtiest first, and then drops segments of those that have a retention as well. Both run on the
-cluster's clock, and on demand.
+Retention checks logs that are not compacted every log.retention.check.interval.ms. The cleaner
+checks compacted logs every log.cleaner.backoff.ms: it cleans those above their dirty ratio, the
+dirtiest first, and then applies retention to them. Both run on the cluster's clock, and on demand.
 
-Replicas that have a log of their own are looked after like the leader's, each up to its own high
-watermark.
+Both include replicas with a log of their own, each up to its own high watermark.
 
 Source: LogManager.cleanupLogs, LogCleaner.CleanerThread, LogCleanerManager.
 """
@@ -25,19 +23,19 @@ from mockbroker.core.replication.replica_logs import logs_of
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.core.log.cleaner import Ahead
+    from mockbroker.core.log.cleaner import SkewOf
     from mockbroker.core.log.compaction import CompactionJob, CompactionResult
     from mockbroker.core.metadata.topic import Topic
     from mockbroker.core.replication.partition import Partition, PartitionKey
     from mockbroker.core.services import Services
 
-# What the cleaner does before it lets clients have their turn: a few milliseconds' work.
+# The cleaner serves clients after each slice, which takes a few milliseconds.
 RECORDS_PER_SLICE = 1500
 
 
 class RetentionResult(NamedTuple):
-    """What retention removed from one log. The leader's replica stands for all that share its
-    log.
+    """The deletions in one log. Replicas that share the leader's log have one result, with the
+    leader's id.
     """
 
     topic: str
@@ -74,9 +72,9 @@ class LogManager:
             self._clean,
         )
         self._job: CompactionJob | None = None
-        # Partitions that the cleaner gave up, with the reason (as Kafka does until a restart).
+        # Uncleanable partitions with the reason; in Kafka they stay so until a restart.
         self.uncleanable: dict[PartitionKey, str] = {}
-        # Age added beyond what timestamps say, for retention and for the cleaner.
+        # Ages added by advances of the clock domains `retention` and `compaction`.
         self._added_ages: dict[PartitionKey, AddedAge] = {}
         self._cleaner_added_ages: dict[PartitionKey, AddedAge] = {}
         self._metadata.on_configs_changed.append(self._on_configs_changed)
@@ -85,7 +83,7 @@ class LogManager:
     # -- scheduling --------------------------------------------------------------------------------
 
     def schedule(self, partition: Partition) -> None:
-        """Something changed in a partition's log: look at it in the next round."""
+        """Check a partition in the next round, because its log has changed."""
         partition.maintenance_scheduled = True
         if partition.topic.configs.compacted:
             self._cleaner.schedule(partition, self.cleaner_times.now_ms())
@@ -106,7 +104,10 @@ class LogManager:
     # -- retention ---------------------------------------------------------------------------------
 
     def run_retention(self, topic: str | None, index: int | None) -> list[RetentionResult]:
-        """Apply retention now, to compacted topics too; what was removed. Raises ApiError."""
+        """Apply retention now, also to compacted topics; returns the deletions.
+
+        Raises ApiError for an unknown partition.
+        """
         now_ms = self.runtime.now_ms()
         return [
             result
@@ -147,25 +148,26 @@ class LogManager:
                         removed.log_start_offset,
                     )
                 )
-        if results:  # a leader that has lost the controller has an object of its own
+        if results:  # a leader that cannot reach the controller has its own partition object
             for known in self._metadata.objects_of(partition):
                 known.log_start_moved()
         return results
 
     def age(self, by_ms: int) -> None:
-        """Make all records that much older, and apply retention."""
+        """Add `by_ms` to the age of all records, and apply retention."""
         now_ms = self.runtime.now_ms()
         for partition in self.select(None, None):
             if partition.log.size or partition.own_replicas:
                 self._added_ages.setdefault(partition.key, AddedAge()).age(partition.log, by_ms)
                 self.retain(partition, now_ms)
-                self.schedule(partition)  # what is left expires earlier
+                self.schedule(partition)  # the remaining segments expire earlier
 
     def _schedule_expiry(
         self, partition: Partition, rounds: MaintenanceSchedule, ahead_ms: int
     ) -> None:
-        """Have the partition visited when its oldest segment expires, if it ever does; `ahead_ms`
-        is by how much the rounds are ahead of the cluster.
+        """Schedule the partition for the expiration of its oldest segment, if that expires.
+
+        The clock of `rounds` is `ahead_ms` ahead of the cluster's.
         """
         now_ms = self.runtime.now_ms()
         configs = partition.topic.configs
@@ -179,15 +181,15 @@ class LogManager:
     # -- compaction --------------------------------------------------------------------------------
 
     def add_age_for_cleaner(self, by_ms: int) -> None:
-        """Make all records of compacted logs that much older, for the cleaner alone."""
+        """Add `by_ms` to the age of all records of compacted logs, for the cleaner only."""
         for partition in self.select(None, None):
             if partition.topic.configs.compacted and (partition.log.size or partition.own_replicas):
                 self._cleaner_added_ages.setdefault(partition.key, AddedAge()).age(
                     partition.log, by_ms
                 )
 
-    def cleaner_ahead(self, partition: Partition) -> Ahead:
-        """By how much the cleaner's time was ahead when a segment was written to last."""
+    def cleaner_skew(self, partition: Partition) -> SkewOf:
+        """A function that returns the skew of the cleaner's clock at a segment's last append."""
         added = self._cleaner_added_ages.get(partition.key, retention.NO_ADDED_AGE)
         skew_ms = self.cleaner_times.skew_ms
         return lambda log, index: skew_ms - added.added_ms(log, index)
@@ -200,11 +202,10 @@ class LogManager:
         roll: bool,
         on_done: Callable[[list[CompactionResult]], None] | None = None,
     ) -> CompactionJob:
-        """Begin to compact now, whatever the dirty ratio is; the returned job does the work.
+        """A job that compacts now, with any dirty ratio; the caller runs it or `run_in_slices`.
 
-        With `roll` the active segments are closed first, so that all that is stable is compacted.
-        The caller steps the job, or has `run_in_slices` do it. Raises
-        ApiError for an unknown partition, and for a topic that is not compacted.
+        With `roll` the active segments are rolled first, so that all stable records are compacted.
+        Raises ApiError for an unknown partition, and for a topic that is not compacted.
         """
         from mockbroker.core.log.compaction import CompactionJob
 
@@ -235,7 +236,7 @@ class LogManager:
             if not partition.topic.configs.compacted:
                 self.schedule(partition)
             elif self._job is not None:
-                self._cleaner.schedule(partition, now_ms)  # the next round is early enough
+                self._cleaner.schedule(partition, now_ms)  # for the next round
             else:
                 compacted.append(partition)
         if not compacted:
@@ -248,7 +249,7 @@ class LogManager:
             self._job = None
             self._end_round(compacted)
             for partition in compacted:
-                at_ms = next_cleaning_ms(partition, now_ms, self.cleaner_ahead(partition))
+                at_ms = next_cleaning_ms(partition, now_ms, self.cleaner_skew(partition))
                 if at_ms is not None and not partition.deleted:
                     self._cleaner.schedule(partition, at_ms)
 
@@ -264,10 +265,10 @@ class LogManager:
                 self.retain(partition, self.runtime.now_ms())
                 self._schedule_expiry(partition, self._cleaner, self.cleaner_times.skew_ms)
 
-    # -- choosing ----------------------------------------------------------------------------------
+    # -- selection ---------------------------------------------------------------------------------
 
     def select(self, topic: str | None, index: int | None) -> list[Partition]:
-        """All partitions, those of a topic, or one. Raises ApiError for an unknown one."""
+        """All partitions, those of a topic, or one. Raises ApiError for an unknown partition."""
         topics = self._metadata.image.topics
         if topic is None:
             return [each for found in topics.values() for each in found.partitions]

@@ -1,16 +1,17 @@
-"""What a log remembers of its idempotent and transactional producers (Kafka's
-ProducerStateManager).
+"""The state of a log's idempotent and transactional producers.
 
-Each producer id has an *entry*: its epoch, up to five *batches* it wrote last, and the offset at
-which its open transaction began here, if any. The five batches recognise a retry, which is answered
-with the offsets of the first attempt and not appended again; the last one says which sequence comes
-next. Sequences are int32 and wrap from 2147483647 to 0.
+Each producer id has an *entry*: its epoch, its last five *batches*, and the first offset of its
+open transaction in this log. A retry of one of the five batches is a duplicate: it is answered with
+the offsets of the first attempt and not appended. The last batch decides the next sequence.
+Sequences are int32 and wrap from 2147483647 to 0.
 
-A transaction is *ongoing* until its marker is appended and then *unreplicated* until the high
-watermark has passed the marker. The first offset of either kind is the first unstable offset: what
-a read_committed consumer may not see yet. Completed aborts leave an entry in the *aborted index*.
+A transaction is *ongoing* until its marker is appended, and then *unreplicated* until the high
+watermark has passed the marker. The lowest first offset of both is the first unstable offset; a
+read_committed consumer reads up to it. An aborted transaction has an entry in the *aborted index*.
 
-All of this derives from the log: replaying the batches gives the same state on any replica.
+The state is a function of the log: a replay of the batches gives the same state on each replica.
+
+Source: ProducerStateManager.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader, ControlType, parse_marker, read_control
 from mockbroker_protocol.records.batch import Buffer
 
-BATCHES_KEPT = 5  # ProducerStateEntry.NUM_BATCHES_TO_RETAIN, and the most a client has in flight
+BATCHES_KEPT = 5  # ProducerStateEntry.NUM_BATCHES_TO_RETAIN, the limit of requests in flight
 SEQUENCE_MAX = 0x7FFFFFFF
 NO_SEQUENCE = -1
 NO_PRODUCER_EPOCH = -1
@@ -36,7 +37,7 @@ _INVALID_TXN_STATE = int(ErrorCode.INVALID_TXN_STATE)
 _COORDINATOR_FENCED = int(ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 
 
-class WrittenBatch(NamedTuple):
+class BatchMetadata(NamedTuple):
     """One of the last batches of a producer. `timestamp` is the batch's max timestamp in ms."""
 
     first_sequence: int
@@ -55,8 +56,8 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
 
-class ProducerEntry:
-    """One producer id. `last_sequence` is -1 when only a marker has been seen at this epoch."""
+class ProducerStateEntry:
+    """One producer id. `last_sequence` is -1 if this epoch has only a marker."""
 
     __slots__ = (
         "batches",
@@ -69,15 +70,15 @@ class ProducerEntry:
 
     def __init__(self) -> None:
         self.epoch = NO_PRODUCER_EPOCH
-        self.batches: list[WrittenBatch] = []
+        self.batches: list[BatchMetadata] = []
         self.last_sequence = NO_SEQUENCE
         self.last_timestamp = -1
         self.coordinator_epoch = -1
         self.transaction_start = -1
 
-    def fork(self) -> ProducerEntry:
-        """A copy that goes its own way."""
-        copy = ProducerEntry()
+    def fork(self) -> ProducerStateEntry:
+        """An independent copy."""
+        copy = ProducerStateEntry()
         copy.epoch = self.epoch
         copy.batches = list(self.batches)
         copy.last_sequence = self.last_sequence
@@ -87,7 +88,7 @@ class ProducerEntry:
         return copy
 
     def last_sequence_below(self, offset: int) -> int:
-        """The last sequence that was written below `offset`; among the batches that are kept."""
+        """The last sequence below `offset`, as far as the kept batches show it."""
         for batch in self.batches:
             if batch.last_offset >= offset:
                 return batch.first_sequence - 1
@@ -100,7 +101,7 @@ class ProducerEntry:
             self.last_sequence = NO_SEQUENCE
 
 
-class ProducerStates:
+class ProducerStateManager:
     """The producers of one log, its open transactions and its aborted index."""
 
     __slots__ = (
@@ -114,17 +115,17 @@ class ProducerStates:
     )
 
     def __init__(self) -> None:
-        self._entries: dict[int, ProducerEntry] = {}
+        self._entries: dict[int, ProducerStateEntry] = {}
         self._next_check_ms = 0
         self._ongoing: dict[int, int] = {}  # first offset -> producer id, in order of first offset
         self._unreplicated: dict[int, int] = {}  # first offset -> offset of the marker
-        self.last_marker = -1  # the offset of the last one that ended something
+        self.last_marker = -1  # the offset of the last marker that ended a transaction
         self.aborted: list[AbortedTransaction] = []
         self.guards: dict[int, VerificationGuard] = {}  # by producer id
 
-    def fork(self) -> ProducerStates:
-        """A copy that goes its own way."""
-        copy = ProducerStates()
+    def fork(self) -> ProducerStateManager:
+        """An independent copy."""
+        copy = ProducerStateManager()
         copy._entries = {key: entry.fork() for key, entry in self._entries.items()}
         copy._next_check_ms = self._next_check_ms
         copy._ongoing = dict(self._ongoing)
@@ -134,16 +135,14 @@ class ProducerStates:
         return copy
 
     @property
-    def entries(self) -> dict[int, ProducerEntry]:
-        """Producer id -> entry, as DescribeProducers lists them."""
+    def entries(self) -> dict[int, ProducerStateEntry]:
+        """The entries by producer id, for DescribeProducers."""
         return self._entries
 
     def find_duplicate(
         self, producer_id: int, epoch: int, first_sequence: int, last_sequence: int
-    ) -> WrittenBatch | None:
-        """The kept batch with exactly this epoch and sequence range: a retry to be answered as
-        before.
-        """
+    ) -> BatchMetadata | None:
+        """The kept batch with this epoch and these sequences, of which the batch is a retry."""
         entry = self._entries.get(producer_id)
         if entry is None or entry.epoch != epoch:
             return None
@@ -153,9 +152,10 @@ class ProducerStates:
         return None
 
     def check(self, producer_id: int, epoch: int, first_sequence: int, transactional: bool) -> int:
-        """The error code that refuses a client's batch, or 0 (ProducerAppendInfo.appendDataBatch).
+        """The error code for a client's batch, or 0 (ProducerAppendInfo.appendDataBatch).
 
-        A producer id without an entry may start at any sequence: its state may have expired.
+        A producer id without an entry may start at any sequence, because its entry may have
+        expired.
         """
         entry = self._entries.get(producer_id)
         if entry is not None and epoch < entry.epoch:
@@ -176,11 +176,11 @@ class ProducerStates:
         return _NONE
 
     def _overtakes(
-        self, producer_id: int, entry: ProducerEntry | None, first_sequence: int
+        self, producer_id: int, entry: ProducerStateEntry | None, first_sequence: int
     ) -> bool:
-        """Whether a batch comes before one that is still being verified, or has failed that.
+        """Whether a batch would overtake one whose verification is in progress or has failed.
 
-        With TV2 a producer nobody knows here begins at 0 (KAFKA-19999).
+        With TV2 a producer without an entry begins at 0 (KAFKA-19999).
         """
         guard = self.guards.get(producer_id)
         if guard is None:
@@ -191,20 +191,19 @@ class ProducerStates:
         return first_sequence > guard.lowest_sequence
 
     def has_ongoing_transaction(self, producer_id: int, epoch: int | None = None) -> bool:
-        """Whether a transaction of the producer is open here, of this epoch if one is given."""
+        """Whether the producer has an open transaction in this log, with this epoch if given."""
         entry = self._entries.get(producer_id)
         if entry is None or entry.transaction_start < 0:
             return False
         return epoch is None or entry.epoch == epoch
 
-    # -- asking the coordinator --------------------------------------------------------------------
+    # -- verification ------------------------------------------------------------------------------
 
     def start_verification(
         self, producer_id: int, epoch: int, sequence: int, *, bumps: bool
     ) -> VerificationGuard | int | None:
-        """The guard for asking about a batch, or None if its transaction is open already.
-
-        An error code refuses the batch out of hand.
+        """The guard for the verification of a batch, None if its transaction is open, or an error
+        code.
         """
         entry = self._entries.get(producer_id)
         if entry is not None and epoch < entry.epoch:
@@ -218,7 +217,7 @@ class ProducerStates:
         return guard
 
     def check_guard(self, producer_id: int, epoch: int, guard: VerificationGuard) -> int:
-        """The error code that refuses a transactional batch which came with `guard`, or 0."""
+        """The error code for a transactional batch with `guard`, or 0."""
         if self.has_ongoing_transaction(producer_id, epoch):
             return _NONE
         entry = self._entries.get(producer_id)
@@ -227,12 +226,12 @@ class ProducerStates:
         return _NONE if self.guards.get(producer_id) is guard else _INVALID_TXN_STATE
 
     def append(
-        self, producer_id: int, epoch: int, batch: WrittenBatch, transactional: bool
+        self, producer_id: int, epoch: int, batch: BatchMetadata, transactional: bool
     ) -> None:
-        """Take note of a data batch that was appended."""
+        """Update the state after the append of a data batch."""
         entry = self._entries.get(producer_id)
         if entry is None:
-            entry = self._entries[producer_id] = ProducerEntry()
+            entry = self._entries[producer_id] = ProducerStateEntry()
         if epoch != entry.epoch:
             entry._enter_epoch(epoch)
         batches = entry.batches
@@ -253,11 +252,11 @@ class ProducerStates:
     def check_marker(
         self, producer_id: int, epoch: int, coordinator_epoch: int, version: int = 0
     ) -> int:
-        """The error code that refuses a transaction marker, or 0.
+        """The error code for a transaction marker, or 0.
 
-        `version` is the transaction's: since 2 each end has an epoch of its own, higher than that
-        of the records, so that a late marker is known by its epoch (KIP-1228). Repeated, it ends
-        nothing and does no harm.
+        `version` is the transaction's. Since version 2 the epoch of a marker is higher than that of
+        the records, so that a late marker can be detected (KIP-1228). A repeated marker of a closed
+        transaction has no effect.
         """
         entry = self._entries.get(producer_id)
         if entry is None:
@@ -279,13 +278,13 @@ class ProducerStates:
         *,
         aborted: bool,
     ) -> None:
-        """Take note of a COMMIT or ABORT marker that was appended at `offset`.
+        """Update the state after the append of a COMMIT or ABORT marker at `offset`.
 
-        A marker without data of its producer here ends nothing and leaves no trace in the index.
+        A marker without an open transaction adds no entry to the aborted index.
         """
         entry = self._entries.get(producer_id)
         if entry is None:
-            entry = self._entries[producer_id] = ProducerEntry()
+            entry = self._entries[producer_id] = ProducerStateEntry()
         first = entry.transaction_start
         self.guards.pop(producer_id, None)
         if first >= 0:
@@ -301,7 +300,7 @@ class ProducerStates:
         entry.last_timestamp = timestamp
 
     def high_watermark_moved(self, high_watermark: int) -> None:
-        """Markers below the high watermark no longer hold back the last stable offset."""
+        """Remove transactions whose markers are below the high watermark from the unreplicated."""
         if self._unreplicated:
             self._unreplicated = {
                 first: marker
@@ -310,7 +309,7 @@ class ProducerStates:
             }
 
     def first_unstable_offset(self) -> int:
-        """The first offset of a transaction that is open or ended above the HW, or -1."""
+        """The lowest first offset of an ongoing or unreplicated transaction, or -1."""
         ongoing = next(iter(self._ongoing), -1)
         if not self._unreplicated:
             return ongoing
@@ -320,8 +319,7 @@ class ProducerStates:
     def aborted_between(self, fetch_offset: int, upper_offset: int) -> list[AbortedTransaction]:
         """Aborted transactions that overlap [fetch_offset, upper_offset), by first offset.
 
-        The index is in order of the markers, so those that ended before the fetch are skipped in
-        log time.
+        The index is in marker order, so earlier transactions are skipped by bisection.
         """
         aborted = self.aborted
         low, high = 0, len(aborted)
@@ -336,17 +334,17 @@ class ProducerStates:
             if entry.first_offset < upper_offset:
                 found.append(entry)
             if entry.last_stable_offset >= upper_offset:
-                break  # all that comes later began at or after this point (TransactionIndex)
+                break  # later entries began at this offset or after it (TransactionIndex)
         found.sort(key=lambda entry: entry.first_offset)
         return found
 
     # -- lifetime ----------------------------------------------------------------------------------
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
-        """Drop producers that wrote nothing for `expiration_ms`, unless a transaction is open.
+        """Remove producers without a batch for `expiration_ms`, unless a transaction is open.
 
-        Kafka looks every ten minutes and compares with the timestamp of the last batch; so do we,
-        on the next append after that time.
+        Kafka checks the timestamp of the last batch every ten minutes. Here the first append after
+        that time checks it.
         """
         if now_ms < self._next_check_ms:
             return
@@ -362,9 +360,9 @@ class ProducerStates:
         self._next_check_ms = now_ms + EXPIRATION_CHECK_MS
 
     def log_start_moved(self, log_start_offset: int) -> None:
-        """Forget aborted transactions that lie wholly below the log start.
+        """Remove aborted transactions that ended below the log start.
 
-        Producers stay until they expire, even when all of their records are gone (KAFKA-7190).
+        Entries stay until they expire, even without a record in the log (KAFKA-7190).
         """
         aborted = self.aborted
         if aborted and aborted[0].last_offset < log_start_offset:
@@ -376,7 +374,7 @@ class ProducerStates:
         }
 
     def replay(self, batch: Buffer, header: BatchHeader | None = None) -> None:
-        """Take note of a batch found in a log, as a follower or a restarted broker does."""
+        """Update the state with a batch of the log, on a follower or after a truncation."""
         if header is None:
             header = BatchHeader(batch)
         if header.producer_id < 0:
@@ -385,7 +383,7 @@ class ProducerStates:
             self.append(
                 header.producer_id,
                 header.producer_epoch,
-                WrittenBatch(
+                BatchMetadata(
                     header.base_sequence,
                     header.last_sequence,
                     header.base_offset,
@@ -406,11 +404,11 @@ class ProducerStates:
                 aborted=marker.control_type is ControlType.ABORT,
             )
 
-    def forget_from(self, offset: int) -> None:
-        """Forget whoever wrote at or above `offset`, before the log is replayed from there.
+    def remove_from(self, offset: int) -> None:
+        """Remove the producers with batches from `offset` on, before a replay from there.
 
-        Producers whose records were all below it stay as they are: retention may have removed those
-        (Kafka finds them in the snapshot that goes with a segment).
+        Producers with all batches below it stay, because retention may have deleted these batches
+        (Kafka reads them from a snapshot file).
         """
         kept = {
             producer_id: entry
@@ -422,12 +420,12 @@ class ProducerStates:
         self.clear()
         self._entries.update(kept)
 
-    def resume_from(self, other: ProducerStates | None, acknowledged_offset: int) -> None:
-        """Expect of every producer the sequence that comes next in `other`.
+    def resume_from(self, other: ProducerStateManager | None, acknowledged_offset: int) -> None:
+        """Set the next sequence of each producer to that in `other`.
 
-        What `other` has from `acknowledged_offset` on is not acknowledged: that comes again, and is
-        a duplicate if it is here already. Whoever is not known there at the same epoch is forgotten
-        and may go on at any sequence, unless it has an open transaction here.
+        The producers retry the batches that `other` has from `acknowledged_offset` on; a batch that
+        is in this log too is a duplicate. A producer without an entry of the same epoch in `other`
+        is removed and may continue at any sequence, unless it has an open transaction in this log.
         """
         known = {} if other is None else other._entries
         for producer_id, entry in list(self._entries.items()):
@@ -442,7 +440,7 @@ class ProducerStates:
                 del self._entries[producer_id]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         self._entries.clear()
         self.guards.clear()
         self._ongoing.clear()

@@ -1,4 +1,4 @@
-"""Which records of a batch are at fault, and in Kafka's words why (KIP-467, LogValidator)."""
+"""The errors of a batch's records, with Kafka's messages (KIP-467, LogValidator)."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ ERRORS_SHOWN = 3
 RecordErrors = Sequence[tuple[int, str]]
 
 
-class Refusal(msgspec.Struct, frozen=True):
-    """Why a batch is not appended.
+class BatchRefusal(msgspec.Struct, frozen=True):
+    """The errors of a batch that is not appended.
 
-    `record_errors` are (index in the batch, message) pairs. `tells_log_start` is whether the answer
-    carries the real log start offset: Kafka knows some failures by name and answers -1 there.
+    `record_errors` are (index in the batch, message) pairs. `has_log_start_offset`: the response
+    has the log start offset; for some errors Kafka returns -1.
     """
 
     error: int
     message: str | None = None
     record_errors: RecordErrors = ()
-    tells_log_start: bool = True
+    has_log_start_offset: bool = True
 
 
-def judge_records(
+def validate_records(
     batch: memoryview,
     header: BatchHeader,
     configs: TopicConfigs,
     now_ms: int,
     topic_partition: tuple[str, int],
-) -> Refusal | None:
-    """Judge every record by itself; None when there is nothing wrong with any.
+) -> BatchRefusal | None:
+    """Validate each record; returns None if all are valid.
 
-    A record's key is looked at before its timestamp. One bad timestamp makes it the fault of the
-    batch. The batch must have been walked before: its records are taken to be well formed.
+    The key is checked before the timestamp. One invalid timestamp makes the error of the batch
+    INVALID_TIMESTAMP. The records must be well formed.
     """
     earliest = now_ms - configs.message_timestamp_before_max_ms
     latest = now_ms + configs.message_timestamp_after_max_ms
@@ -87,9 +87,9 @@ def _shown(span: RecordSpan, timestamp: int) -> str:
     )
 
 
-def _refusal(errors: list[tuple[int, str]], *, bad_timestamps: bool) -> Refusal:
+def _refusal(errors: list[tuple[int, str]], *, bad_timestamps: bool) -> BatchRefusal:
     if bad_timestamps:
-        return Refusal(
+        return BatchRefusal(
             int(ErrorCode.INVALID_TIMESTAMP),
             "One or more records have been rejected due to invalid timestamp",
             errors,
@@ -98,7 +98,7 @@ def _refusal(errors: list[tuple[int, str]], *, bad_timestamps: bool) -> Refusal:
         f"RecordError(batchIndex={index}, message='{message}')"
         for index, message in errors[:ERRORS_SHOWN]
     )
-    return Refusal(
+    return BatchRefusal(
         int(ErrorCode.INVALID_RECORD),
         f"One or more records have been rejected due to {len(errors)} record errors in total, and "
         f"only showing the first three errors at most: [{shown}]",

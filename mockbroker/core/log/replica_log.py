@@ -1,12 +1,14 @@
-"""One replica's log: what is appended, read, looked up by timestamp, and taken away at either end.
+"""The log of one replica: appends, reads, look-ups by timestamp, truncation.
 
-A log adds to its batches (see `batch_store`) the segments they would form as files, the history of
-leader epochs and the state of producers. A batch is patched (base offset, leader epoch) as it is
-published and never again.
+A log has its batches (see `batch_store`), its segments, its leader epochs and the state of its
+producers. An append patches the base offset and the leader epoch of a batch; nothing else changes
+a batch.
 
-The *log start* is where readers may begin. What lies below it is freed soon, but its segment counts
-until retention drops it as a whole: until then Kafka would have the file, with its size and its
-timestamps.
+Reads begin at the *log start offset* or above. The memory of batches below it is freed early, but
+their segment counts until retention deletes it: Kafka has the file until then, with its size and
+its timestamps.
+
+Source: UnifiedLog, LocalLog.
 """
 
 from __future__ import annotations
@@ -17,20 +19,20 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from mockbroker.core.log.batch_store import NO_TIMESTAMP, BatchStore
-from mockbroker.core.log.epoch_cache import EpochCache
-from mockbroker.core.log.producer_state import ProducerStates
+from mockbroker.core.log.leader_epoch_cache import LeaderEpochCache
+from mockbroker.core.log.producer_state import ProducerStateManager
 from mockbroker.core.log.segments import RollLimits, Segment, Segments
 from mockbroker_protocol.records import BatchHeader, batch_payload, scan_records
 
-LOG_OVERHEAD = 12  # base offset and length, which a batch's own length leaves out
+LOG_OVERHEAD = 12  # base offset and length, which a batch's length field does not include
 TIMESTAMP_TYPE_MASK = 0x08
-FREE_AT_ONCE_SHARE = 8  # freeing costs time for what stays, so a smaller share than 1/8 waits
+FREE_AT_ONCE_SHARE = 8  # less than 1/8 is freed later, because the rest has to be moved
 
 _PLACE = struct.Struct(">qii")  # base offset, length, leader epoch
 
 
 class TimestampOffset(NamedTuple):
-    """Where a timestamp lookup landed: a record's own timestamp (ms), offset and leader epoch."""
+    """The result of a look-up: a record's timestamp (ms), offset and leader epoch."""
 
     timestamp: int
     offset: int
@@ -49,11 +51,11 @@ class LogSlice(NamedTuple):
 class ReplicaLog(BatchStore):
     """The log of one replica of one partition.
 
-    `start_offset` is where readers may begin, `end_offset` the next offset to be written. The log
-    knows nothing of watermarks, isolation or other replicas; `read` is told where to stop.
+    `start_offset` is the log start offset, `end_offset` the next offset to be appended. High
+    watermark, isolation level and other replicas are the partition's.
 
-    `first_dirty_offset` is how far the cleaner has come (Kafka's cleaner checkpoint). `cuts` grows
-    whenever batches go or are replaced, so that whoever works on them in steps notices.
+    `first_dirty_offset` is Kafka's cleaner checkpoint. `cuts` counts the removals and replacements
+    of batches, so that work in steps can detect them.
     """
 
     __slots__ = (
@@ -72,13 +74,13 @@ class ReplicaLog(BatchStore):
         super().__init__()
         self.start_offset = start_offset
         self.end_offset = start_offset
-        self.epochs = EpochCache()
-        self.producers = ProducerStates()
+        self.epochs = LeaderEpochCache()
+        self.producers = ProducerStateManager()
         self.first_dirty_offset = start_offset
         self.cuts = 0
         self._segments = Segments(start_offset)
         self._has_holes = False
-        # Segment -> its record with the largest timestamp, as far as that is freed already.
+        # Base offset of a segment -> its record with the largest timestamp, if that is freed.
         self._freed_maxima: dict[int, TimestampOffset] = {}
 
     # -- appending ---------------------------------------------------------------------------------
@@ -90,10 +92,10 @@ class ReplicaLog(BatchStore):
         max_timestamp: int,
         leader_epoch: int,
     ) -> int:
-        """Append one whole batch and return the base offset it was given.
+        """Append one whole batch; returns its base offset.
 
-        `batch` is a writable view; its first 16 bytes are patched. The log may keep it or copy it,
-        but never writes to it later, and the caller must not either.
+        `batch` is a writable view; its first 16 bytes are patched. The log keeps it or copies it.
+        No code may write to it later.
         """
         base_offset = self.end_offset
         _PLACE.pack_into(batch, 0, base_offset, len(batch) - LOG_OVERHEAD, leader_epoch)
@@ -107,8 +109,9 @@ class ReplicaLog(BatchStore):
         return base_offset
 
     def maybe_roll(self, size: int, max_timestamp: int, now_ms: int, limits: RollLimits) -> bool:
-        """Start a new segment if a batch of `size` bytes belongs into one; called before each
-        append.
+        """Start a new segment if the limits require it for a batch of `size` bytes.
+
+        Must be called before each append.
         """
         segments = self._segments
         if (
@@ -131,7 +134,7 @@ class ReplicaLog(BatchStore):
     # -- copying -----------------------------------------------------------------------------------
 
     def fork(self) -> ReplicaLog:
-        """A copy that goes its own way; the batches stay in the memory where they are."""
+        """An independent copy that shares the memory of the batches."""
         copy = ReplicaLog(self.start_offset)
         self.share_into(copy, 0, len(self._base_offsets))
         copy.end_offset = self.end_offset
@@ -142,13 +145,13 @@ class ReplicaLog(BatchStore):
         copy._segments = self._segments.fork()
         copy._has_holes = self._has_holes
         copy._freed_maxima = dict(self._freed_maxima)
-        copy.stored = None if self.stored is None else self.stored.fork()
+        copy.file_state = None if self.file_state is None else self.file_state.fork()
         return copy
 
-    def cut_out(self, offset: int, bytes_max: int) -> LogSlice | None:
-        """What a follower gets that has everything below `offset`; None at the log's end.
+    def read_slice(self, offset: int, bytes_max: int) -> LogSlice | None:
+        """Whole batches from `offset` on for a follower; None at the log end.
 
-        Whole batches, of `bytes_max` bytes at most, though always one.
+        They have at most `bytes_max` bytes, but always one batch.
         """
         if offset >= self.end_offset:
             return None
@@ -165,7 +168,7 @@ class ReplicaLog(BatchStore):
         return LogSlice(batches, end, self.epochs.between(offset, end), self._has_holes)
 
     def append_slice(self, taken: LogSlice, now_ms: int, limits: RollLimits) -> None:
-        """Append what a leader has cut out of its log at the offset where this one ends."""
+        """Append a slice of the leader's log that begins at this log's end."""
         position = self.end_position
         segments = self._segments
         for batch in taken.batches.batches():
@@ -193,10 +196,10 @@ class ReplicaLog(BatchStore):
     def read(
         self, offset: int, upper_offset: int, bytes_max: int, *, at_least_one: bool
     ) -> tuple[list[memoryview], int]:
-        """Whole batches from the one that holds `offset` up to `upper_offset`: (pieces, bytes).
+        """Whole batches from that of `offset` up to `upper_offset`: (pieces, bytes).
 
-        As many as fit into `bytes_max`; with `at_least_one` the first is returned even if it does
-        not fit (KIP-74). The pieces are views: nothing is copied.
+        They have at most `bytes_max` bytes; with `at_least_one` the first batch may be larger
+        (KIP-74). The pieces are views.
         """
         first, last = self.batch_range(offset, upper_offset)
         if first >= last:
@@ -205,7 +208,7 @@ class ReplicaLog(BatchStore):
         begin = positions[first]
         end = positions[last] if last < len(positions) else self.end_position
         if end - begin > bytes_max:
-            # All batches before `last` that end within the limit; the first one in any case.
+            # The batches that end within the limit, or the first one.
             last = bisect_right(positions, begin + bytes_max, first, last) - 1
             if last <= first:
                 if not at_least_one:
@@ -215,7 +218,7 @@ class ReplicaLog(BatchStore):
         return self._pieces(begin, end), end - begin
 
     def bytes_between(self, offset: int, upper_offset: int) -> int:
-        """Bytes of the batches from the one that holds `offset` up to `upper_offset`."""
+        """The bytes of the batches from that of `offset` up to `upper_offset`."""
         first, last = self.batch_range(offset, upper_offset)
         if first >= last:
             return 0
@@ -224,20 +227,20 @@ class ReplicaLog(BatchStore):
         return end - positions[first]
 
     def batch_offset(self, offset: int) -> int:
-        """The base offset of the batch that holds `offset`; at the log end, the log end."""
+        """The base offset of the batch of `offset`; at the log end, the log end offset."""
         first, _ = self.batch_range(offset, self.end_offset)
         offsets = self._base_offsets
         return offsets[first] if first < len(offsets) else self.end_offset
 
     def offset_after(self, offset: int, size: int) -> int:
-        """Where a read that began at `offset` and returned `size` bytes goes on."""
+        """The next offset after a read from `offset` that returned `size` bytes."""
         positions = self._positions
         first, _ = self.batch_range(offset, offset + 1)
         following = bisect_left(positions, positions[first] + size)
         return self._base_offsets[following] if following < len(positions) else self.end_offset
 
     def batch_range(self, offset: int, upper_offset: int) -> tuple[int, int]:
-        """Indexes of the batch that holds `offset` and of the first at or above `upper_offset`."""
+        """The indexes of the batch of `offset` and of the first batch from `upper_offset` on."""
         offsets = self._base_offsets
         if offset >= self.end_offset:
             return len(offsets), len(offsets)
@@ -252,7 +255,7 @@ class ReplicaLog(BatchStore):
 
     @property
     def size(self) -> int:
-        """Bytes of all segments, also of what is below the log start."""
+        """The bytes of all segments, also below the log start offset."""
         return self.end_position - self._segments.positions[0]
 
     @property
@@ -262,16 +265,16 @@ class ReplicaLog(BatchStore):
 
     @property
     def layout(self) -> Segments:
-        """The segments as retention and compaction look at them; not to be changed."""
+        """The segments, for retention and compaction. The caller must not change them."""
         return self._segments
 
     # -- looking up timestamps ---------------------------------------------------------------------
 
     def find_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """The first record at or above the log start whose timestamp is at least `timestamp` (ms).
+        """The first record from the log start on with at least this `timestamp` (ms), or None.
 
-        Only batches whose header promises such a record are opened. Raises RecordsError for one
-        that cannot be (it was accepted unwalked).
+        Only batches with a sufficient max timestamp are decoded. Raises RecordsError for a corrupt
+        batch, which the leader may have accepted without decoding it.
         """
         maxima = self._max_timestamps
         first_live, count = self.batch_range(self.start_offset, self.end_offset)
@@ -291,10 +294,9 @@ class ReplicaLog(BatchStore):
         return None
 
     def find_max_timestamp(self) -> TimestampOffset | None:
-        """The first record with the highest timestamp of the log, or None if there is none.
+        """The first record with the largest timestamp of the log, or None without records.
 
-        As in Kafka, the log start does not matter: as long as the segment is there, a record below
-        it can be the answer.
+        As in Kafka it may be below the log start offset, if its segment still exists.
         """
         freed = max(self._freed_maxima.values(), key=_by_timestamp, default=None)
         maxima = self._max_timestamps
@@ -303,16 +305,16 @@ class ReplicaLog(BatchStore):
         return self._first_with(bisect_left(maxima, maxima[-1]), maxima[-1])
 
     def _first_with(self, index: int, timestamp: int) -> TimestampOffset | None:
-        """The first record of one batch that has exactly this timestamp."""
+        """The first record of one batch with this timestamp."""
         for found in _timestamps(self.batch_at(index)):
             if found.timestamp == timestamp:
                 return found
         return None
 
-    # -- cutting off the beginning -----------------------------------------------------------------
+    # -- the log start -----------------------------------------------------------------------------
 
     def move_start(self, offset: int) -> bool:
-        """Raise the log start to `offset`; False if it is there already."""
+        """Raise the log start offset; returns False if it is not lower."""
         if offset <= self.start_offset:
             return False
         self.start_offset = offset
@@ -323,7 +325,7 @@ class ReplicaLog(BatchStore):
         return True
 
     def free(self) -> None:
-        """Free the batches that lie wholly below the log start. Segments stay as they are."""
+        """Free the batches below the log start. The segments stay."""
         count = self.batch_range(self.start_offset, self.start_offset)[0]
         if count:
             self._remember_maxima(count)
@@ -331,9 +333,7 @@ class ReplicaLog(BatchStore):
             self.cuts += 1
 
     def _remember_maxima(self, count: int) -> None:
-        """Note the record with the largest timestamp of each segment, if it is about to be
-        freed.
-        """
+        """Note each segment's record with the largest timestamp, if it will be freed."""
         segments = self._segments
         low = 0
         for index, base_offset in enumerate(segments.base_offsets):
@@ -352,9 +352,9 @@ class ReplicaLog(BatchStore):
                 return
 
     def drop_segments(self, count: int) -> None:
-        """Drop the oldest segments, which the active one is not among, and all that is in them.
+        """Delete the oldest `count` segments, not the active one.
 
-        The log then starts with the segment after them at the earliest.
+        The log start is at least the base offset of the next segment then.
         """
         first = self._segments.base_offsets[count]
         self._drop(bisect_left(self._base_offsets, first))
@@ -364,14 +364,14 @@ class ReplicaLog(BatchStore):
         self.move_start(first)
 
     def _forget_maxima(self, offset: int) -> None:
-        """The segments below `offset` are gone."""
+        """Drop the notes of the segments below `offset`, which are deleted."""
         for base_offset in [found for found in self._freed_maxima if found < offset]:
             del self._freed_maxima[base_offset]
 
     def replace_segments(self, count: int, batches: BatchStore, layout: Segments) -> None:
-        """Put compacted batches, in segments of their own, in place of the first `count` segments.
+        """Replace the first `count` segments, not the active one, by cleaned ones.
 
-        The active one is not among them. Offsets stay, the log start too.
+        Offsets and the log start offset do not change.
         """
         first = self._segments.base_offsets[count]
         shift = self._replace(bisect_left(self._base_offsets, first), batches)
@@ -380,14 +380,14 @@ class ReplicaLog(BatchStore):
         self._has_holes = True
         self.cuts += 1
 
-    # -- cutting off the end -----------------------------------------------------------------------
+    # -- truncation --------------------------------------------------------------------------------
 
     def truncate(self, offset: int) -> bool:
-        """Drop every batch that reaches to `offset` or beyond; False if the log ends before it.
+        """Remove each batch that reaches `offset`; returns False if the log ends before it.
 
-        The log then ends at `offset` (LocalLog.truncateTo). Producer state is made anew from the
-        batches that are left. Epochs under which nothing was written go in any case: a broker that
-        led for a moment has one at its log end (UnifiedLog.truncateTo).
+        The log end offset becomes `offset` (LocalLog.truncateTo). Producer state is rebuilt from
+        the remaining batches. Leader epochs without a record are removed in any case: a broker
+        that has led without an append has one at its log end (UnifiedLog.truncateTo).
         """
         if offset >= self.end_offset:
             self.epochs.truncate_from_end(self.end_offset)
@@ -413,7 +413,7 @@ class ReplicaLog(BatchStore):
         return True
 
     def truncate_fully(self, offset: int) -> None:
-        """Drop everything and start anew at `offset`."""
+        """Remove all batches; the log starts again at `offset`."""
         self._cut(0)
         self.start_offset = self.end_offset = self.first_dirty_offset = offset
         self.cuts += 1
@@ -423,17 +423,25 @@ class ReplicaLog(BatchStore):
         self.producers.clear()
 
     def high_watermark_moved(self, former: int, offset: int) -> None:
-        """The high watermark is `offset` now. Markers that are above it again hold back the last
-        stable offset as before.
+        """Update the producers' state after a move of the high watermark, also backwards.
+
+        Markers above it hold back the last stable offset again.
         """
         if former > offset and self.producers.last_marker >= offset:
             self._replay_producers()
         self.producers.high_watermark_moved(offset)
 
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """The first offset of an open transaction below the high watermark, or the latter."""
+        unstable = self.producers.first_unstable_offset()
+        if unstable < 0:
+            return high_watermark
+        return min(max(unstable, self.start_offset), high_watermark)
+
     def _replay_producers(self) -> None:
-        """Read the producers' state from the batches; what was written before those stays known."""
+        """Rebuild the producers' state from the batches, and keep that of removed batches."""
         first = self._base_offsets[0] if self._base_offsets else self.end_offset
-        self.producers.forget_from(first)
+        self.producers.remove_from(first)
         for batch in self.batches():
             self.producers.replay(batch)
 
@@ -443,7 +451,7 @@ def _by_timestamp(found: TimestampOffset) -> tuple[int, int]:
 
 
 def _timestamps(batch: memoryview) -> Iterator[TimestampOffset]:
-    """Timestamp and offset of each record of one batch, which is decompressed if need be."""
+    """The timestamp and offset of each record of one batch."""
     header = BatchHeader(batch)
     base_offset, epoch = header.base_offset, header.leader_epoch
     append_time = header.max_timestamp if header.attributes & TIMESTAMP_TYPE_MASK else None

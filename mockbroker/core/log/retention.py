@@ -1,10 +1,10 @@
-"""Which segments a log no longer keeps, and dropping them (UnifiedLog.deleteOldSegments).
+"""Retention: the deletion of old segments (UnifiedLog.deleteOldSegments).
 
-Segments go from the oldest on, each as a whole, and the log start moves up with them. One goes when
-it ends below the log start; under cleanup.policy=delete also while the log exceeds
-retention.bytes without it, and when its newest record is older than retention.ms. Nothing goes that
-reaches above the high watermark. When even the active segment is to go, an empty one takes its
-place first: the log is empty then, and goes on from where it was.
+Whole segments are deleted from the oldest on, and the log start offset rises. A segment is deleted
+if it ends below the log start offset. With cleanup.policy=delete it is also deleted if the log
+exceeds retention.bytes without it, or if its largest timestamp is older than retention.ms. Segments
+with records above the high watermark stay. Before the active segment is deleted, an empty one is
+rolled; the log end offset does not change.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 NO_ADDED_AGE = AddedAge()
 
 
-class Retained(msgspec.Struct, frozen=True, gc=False):
-    """What retention did to one log: how much went, and where the log starts since."""
+class DeletedSegments(msgspec.Struct, frozen=True, gc=False):
+    """The segments deleted from one log, and its old and new log start offset."""
 
     segments_removed: int
     bytes_removed: int
@@ -38,10 +38,10 @@ def enforce(
     high_watermark: int,
     now_ms: int,
     added: AddedAge = NO_ADDED_AGE,
-) -> Retained | None:
-    """Drop what a log no longer keeps by `now_ms`; None if that is nothing.
+) -> DeletedSegments | None:
+    """Delete the segments that are expired at `now_ms`; None if there are none.
 
-    Other data below the log start is freed.
+    The memory of other batches below the log start is freed.
     """
     start, size = log.start_offset, log.size
     segments = _drop_while(log, high_watermark, lambda index: _below_start(log, index))
@@ -55,11 +55,11 @@ def enforce(
     log.free()
     if not segments:
         return None
-    return Retained(segments, size - log.size, start, log.start_offset)
+    return DeletedSegments(segments, size - log.size, start, log.start_offset)
 
 
 def _newest_ms(log: ReplicaLog, index: int, added: AddedAge) -> int:
-    """By which the age of the segment at `index` is told."""
+    """The timestamp that decides the age of the segment at `index`."""
     return log.layout.largest_timestamp(index) - added.added_ms(log, index)
 
 
@@ -74,18 +74,18 @@ def _drop_oversized(log: ReplicaLog, retention_bytes: int, high_watermark: int) 
     if retention_bytes < 0 or excess < 0:
         return 0
 
-    def goes(index: int) -> bool:
+    def exceeds(index: int) -> bool:
         nonlocal excess
         excess -= log.layout.size(index, log.end_position)
         return excess >= 0
 
-    return _drop_while(log, high_watermark, goes)
+    return _drop_while(log, high_watermark, exceeds)
 
 
-def _drop_while(log: ReplicaLog, high_watermark: int, goes: Callable[[int], bool]) -> int:
-    """Drop segments from the oldest on for as long as `goes(index)` and the HW is above them.
+def _drop_while(log: ReplicaLog, high_watermark: int, deletable: Callable[[int], bool]) -> int:
+    """Delete segments below the high watermark from the oldest on, while `deletable(index)`.
 
-    Returns how many went.
+    Returns their number.
     """
     layout = log.layout
     count = 0
@@ -94,7 +94,7 @@ def _drop_while(log: ReplicaLog, high_watermark: int, goes: Callable[[int], bool
         if active and not layout.size(index, log.end_position):
             break
         end = log.end_offset if active else layout.base_offsets[index + 1]
-        if end > high_watermark or not goes(index):
+        if end > high_watermark or not deletable(index):
             break
         count += 1
     if count == len(layout):
@@ -107,9 +107,9 @@ def _drop_while(log: ReplicaLog, high_watermark: int, goes: Callable[[int], bool
 def next_expiry_ms(
     log: ReplicaLog, configs: TopicConfigs, added: AddedAge = NO_ADDED_AGE
 ) -> int | None:
-    """When the oldest segment outlives retention.ms if nothing is appended to it, or None.
+    """The time at which the oldest segment expires by retention.ms, or None if it does not.
 
-    The log may have been looked after until now: what has to go already may count as never.
+    The time may have passed already.
     """
     if not configs.deleting or configs.retention_ms < 0 or not log.size:
         return None

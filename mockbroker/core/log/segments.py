@@ -1,9 +1,8 @@
-"""The segments of one log: where one file would end and the next begin, and how old each one is.
+"""The segments of one log.
 
-A *segment* is a run of batches that Kafka keeps in one file. The last one is *active*: it alone
-grows, and it alone is never compacted. Here a segment is only its bounds, in offsets and in
-positions, its largest timestamp, and when it was last written to: what retention and compaction
-decide by.
+In Kafka a *segment* is a file. Batches are appended to the last one, the *active* segment, which is
+never compacted. Here a segment has no bytes: it is its base offset, its position, its largest
+timestamp and the time of its last append, which retention and compaction use.
 
 Source: LogSegment, LocalLog.roll, RollParams.
 """
@@ -19,14 +18,14 @@ TIME_INDEX_ENTRY_BYTES = 12
 
 
 class Segment(NamedTuple):
-    """What would be one file: offsets from `base_offset` on, `size` bytes."""
+    """A segment: its base offset and its size in bytes."""
 
     base_offset: int
     size: int
 
 
 class RollLimits(NamedTuple):
-    """When a segment is full or too old; the values are a topic's configs of like names."""
+    """The limits of a segment; the values are the topic configs with these names (RollParams)."""
 
     segment_bytes: int
     segment_ms: int
@@ -35,9 +34,9 @@ class RollLimits(NamedTuple):
 
 
 class Segments:
-    """The segments of one log, oldest first; there is always an active one.
+    """The segments of one log, oldest first. The active segment always exists.
 
-    The lists run in parallel, one entry per segment. `positions` count bytes as the log does.
+    The lists have one entry per segment. `positions` are those of the log.
     """
 
     __slots__ = (
@@ -65,20 +64,20 @@ class Segments:
         self._begin()
 
     def _begin(self) -> None:
-        """What else is known of an active segment that nothing was appended to yet."""
+        """Reset the fields of the active segment, which is empty."""
         self._started_ms = NO_TIMESTAMP
         self._index_entries = 0
         self._time_index_entries = 0
         self._indexed_timestamp = NO_TIMESTAMP
         self._indexed_position = self.positions[-1]
-        # Under these limits a batch that ends by this position, with a timestamp up to this one,
-        # belongs into the active segment and changes nothing here: most batches stop at that.
+        # The fast path: with these limits, a batch up to this position and this timestamp belongs
+        # to the active segment and changes no field here.
         self.open_limits: RollLimits | None = None
         self.open_position = 0
         self.open_timestamp = NO_TIMESTAMP
 
     def fork(self) -> Segments:
-        """A copy that goes its own way."""
+        """An independent copy."""
         copy = Segments.__new__(Segments)
         copy.base_offsets = self.base_offsets[:]
         copy.positions = self.positions[:]
@@ -97,32 +96,32 @@ class Segments:
         return len(self.base_offsets)
 
     def size(self, index: int, end_position: int) -> int:
-        """Bytes of one segment of a log that ends at `end_position`."""
+        """The bytes of one segment, if the log ends at `end_position`."""
         following = index + 1
         positions = self.positions
         end = positions[following] if following < len(positions) else end_position
         return end - positions[index]
 
     def listed(self, end_position: int) -> list[Segment]:
-        """All of them, for a log that ends at `end_position`."""
+        """All segments, if the log ends at `end_position`."""
         return [
             Segment(offset, self.size(index, end_position))
             for index, offset in enumerate(self.base_offsets)
         ]
 
     def index_of(self, offset: int) -> int:
-        """Which segment an offset belongs to; offsets below all of them belong to the first."""
+        """The index of the segment of an offset; that of lower offsets is 0."""
         return max(bisect_right(self.base_offsets, offset) - 1, 0)
 
     def largest_timestamp(self, index: int) -> int:
-        """By which a segment's age is told: its largest timestamp, or when it was last written to.
+        """The timestamp that decides a segment's age: its largest, or the time of its last append.
 
-        -1 for a segment without either (LogSegment.largestTimestamp).
+        -1 for a segment without both (LogSegment.largestTimestamp).
         """
         timestamp = self.max_timestamps[index]
         return timestamp if timestamp >= 0 else self.modified_ms[index]
 
-    # -- growing -----------------------------------------------------------------------------------
+    # -- appending ---------------------------------------------------------------------------------
 
     def admit(
         self,
@@ -133,27 +132,27 @@ class Segments:
         end_offset: int,
         end_position: int,
     ) -> bool:
-        """Make room for a batch of `size` bytes that will be appended at the log's end.
+        """Prepare the append of a batch of `size` bytes.
 
-        True if a new segment begins with it (LogSegment.shouldRoll): when the active one would
-        exceed its limit, when its index is full, or when it is too old.
+        Returns True if a new segment begins with it (LogSegment.shouldRoll): the active one would
+        exceed its limit, its index is full, or it is too old.
         """
         rolled = False
-        begins = end_position == self.positions[-1]
-        if not begins and self._is_done(size, max_timestamp, now_ms, limits, end_position):
+        is_first = end_position == self.positions[-1]
+        if not is_first and self._should_roll(size, max_timestamp, now_ms, limits, end_position):
             self.roll(end_offset, end_position)
-            begins = rolled = True
-        if begins:
+            is_first = rolled = True
+        if is_first:
             self.first_timestamps[-1] = max_timestamp
             self._started_ms = now_ms
         self.modified_ms[-1] = now_ms
         if end_position - self._indexed_position > limits.index_interval_bytes:
             self._index(end_position)
-        self._open(limits)
+        self._set_fast_path(limits)
         return rolled
 
-    def _open(self, limits: RollLimits) -> None:
-        """Work out what may be appended without asking again."""
+    def _set_fast_path(self, limits: RollLimits) -> None:
+        """Compute the position and timestamp up to which batches need no check."""
         until_full = self.positions[-1] + limits.segment_bytes
         until_indexed = self._indexed_position + limits.index_interval_bytes
         self.open_limits = limits
@@ -162,12 +161,12 @@ class Segments:
         waits = first_timestamp >= 0 and not self._index_is_full(limits)
         self.open_timestamp = first_timestamp + limits.segment_ms if waits else NO_TIMESTAMP
 
-    def _is_done(
+    def _should_roll(
         self, size: int, max_timestamp: int, now_ms: int, limits: RollLimits, end_position: int
     ) -> bool:
         if end_position - self.positions[-1] + size > limits.segment_bytes:
             return True
-        # The age is that of the first batch, or of the segment if that has no timestamp.
+        # The age counts from the first batch's timestamp, or from its append without one.
         first_timestamp = self.first_timestamps[-1]
         if first_timestamp >= 0:
             waited_ms = max_timestamp - first_timestamp
@@ -184,7 +183,7 @@ class Segments:
         )
 
     def _index(self, end_position: int) -> None:
-        """Count what the sparse indexes would hold: an entry for every so many bytes."""
+        """Count an entry of the sparse indexes, which get one every index.interval.bytes."""
         self._indexed_position = end_position
         self._index_entries += 1
         timestamp = self.max_timestamps[-1]
@@ -193,7 +192,7 @@ class Segments:
             self._time_index_entries += 1
 
     def roll(self, end_offset: int, end_position: int) -> None:
-        """Begin a new active segment at the log's end."""
+        """Start a new active segment at the log end."""
         self.base_offsets.append(end_offset)
         self.positions.append(end_position)
         self.first_timestamps.append(NO_TIMESTAMP)
@@ -201,12 +200,12 @@ class Segments:
         self.modified_ms.append(NO_TIMESTAMP)
         self._begin()
 
-    # -- shrinking ---------------------------------------------------------------------------------
+    # -- removing ----------------------------------------------------------------------------------
 
     def truncate(self, offset: int) -> None:
-        """Forget the segments that begin above `offset`; the one before them is active again.
+        """Remove the segments that begin above `offset`; the one before them is active then.
 
-        The caller then sets `max_timestamps[-1]` to what is left in it.
+        The caller sets its `max_timestamps[-1]`.
         """
         self.open_limits = None
         count = max(bisect_right(self.base_offsets, offset), 1)
@@ -217,7 +216,7 @@ class Segments:
         self._started_ms = self.modified_ms[-1]
 
     def drop(self, count: int) -> None:
-        """Forget the first `count` segments; the active one must not be among them."""
+        """Remove the first `count` segments, not the active one."""
         self._keep(count, len(self.base_offsets))
 
     def _keep(self, begin: int, end: int) -> None:
@@ -234,10 +233,7 @@ class Segments:
         )
 
     def replace(self, count: int, cleaned: Segments, shift: int) -> None:
-        """Put all segments of `cleaned` in place of the first `count`.
-
-        What was at position 0 there is at position `shift` here.
-        """
+        """Replace the first `count` segments by those of `cleaned`, shifted by `shift` bytes."""
         cleaned.positions = [position + shift for position in cleaned.positions]
-        for column, taken in zip(self._columns(), cleaned._columns(), strict=True):
-            column[:count] = taken
+        for column, replacement in zip(self._columns(), cleaned._columns(), strict=True):
+            column[:count] = replacement

@@ -1,12 +1,11 @@
-"""What a leader checks in a client's batch before it appends it (UnifiedLog, LogValidator).
+"""The validation of a client's batch before its append (UnifiedLog, LogValidator).
 
-The order of the checks is Kafka's, because it decides which error a batch with two faults gets:
-base offset, size, checksum, codec, the counts and flags of the header, and then the records.
+The order of the checks is Kafka's, because it decides the error of a batch with two faults: base
+offset, size, checksum, codec, the counts and flags of the header, and then the records.
 
-Records are opened only when something asks for it: a compacted topic (null keys), a codec other
-than the topic's, timestamps that may lie out of bounds, a batch of up to `WALKED_BYTES_MAX`, or a
-broker that was told to look into every batch. A larger batch in other cases is taken at its
-header's word.
+Records are decoded only for a reason: a compacted topic (null keys), a codec other than the
+topic's, timestamps that may be out of bounds, a batch of at most `WALKED_BYTES_MAX` bytes, or a
+config that requires it for each batch. For other batches the header is trusted.
 """
 
 from __future__ import annotations
@@ -15,15 +14,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mockbroker.core.log.record_errors import Refusal, judge_records
+from mockbroker.core.log.record_errors import BatchRefusal, validate_records
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import (
     HEADER_SIZE,
     BatchHeader,
     CompressionError,
     CompressionType,
+    DecompressedTooLargeError,
     InvalidRecordError,
     TimestampType,
+    TooManyHeadersError,
     batch_payload,
     build_batch,
     iter_records,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 WALKED_BYTES_MAX = 1024
 LONG_MAX = (1 << 63) - 1
 NO_TIMESTAMP = -1
-PRODUCER_CODEC = -1  # compression.type=producer: whatever the batch came with
+PRODUCER_CODEC = -1  # compression.type=producer: the batch keeps its codec
 
 TARGET_CODECS = {
     "producer": PRODUCER_CODEC,
@@ -56,11 +57,13 @@ TARGET_CODECS = {
 }
 CODEC_MAX = int(CompressionType.ZSTD)
 
-_BAD_RECORD = Refusal(int(ErrorCode.INVALID_RECORD))
-_TOO_LARGE = Refusal(int(ErrorCode.MESSAGE_TOO_LARGE), tells_log_start=False)
-_CORRUPT = Refusal(int(ErrorCode.CORRUPT_MESSAGE), tells_log_start=False)
-_UNKNOWN = Refusal(int(ErrorCode.UNKNOWN_SERVER_ERROR))
-RECORD_LIST_TOO_LARGE = Refusal(int(ErrorCode.RECORD_LIST_TOO_LARGE), tells_log_start=False)
+_BAD_RECORD = BatchRefusal(int(ErrorCode.INVALID_RECORD))
+_TOO_LARGE = BatchRefusal(int(ErrorCode.MESSAGE_TOO_LARGE), has_log_start_offset=False)
+_CORRUPT = BatchRefusal(int(ErrorCode.CORRUPT_MESSAGE), has_log_start_offset=False)
+_UNKNOWN = BatchRefusal(int(ErrorCode.UNKNOWN_SERVER_ERROR))
+RECORD_LIST_TOO_LARGE = BatchRefusal(
+    int(ErrorCode.RECORD_LIST_TOO_LARGE), has_log_start_offset=False
+)
 
 
 def validate_batch(
@@ -71,12 +74,13 @@ def validate_batch(
     *,
     topic_partition: tuple[str, int],
     walk_always: bool,
-) -> memoryview | Refusal:
-    """The batch to append, or why it is refused.
+    records_max: int,
+) -> memoryview | BatchRefusal:
+    """The batch to append, or its errors.
 
     `batch` is one whole, writable batch of message format v2 and `header` its header. The result is
-    the same bytes unless they had to be recompressed; timestamp type, max timestamp and checksum
-    may have been patched, and `header` says what holds for the result.
+    `batch`, or a recompressed copy. Timestamp type, max timestamp and checksum may be patched;
+    `header` then has the patched values.
     """
     if header.base_offset != 0:
         return _BAD_RECORD
@@ -89,21 +93,23 @@ def validate_batch(
     codec = attributes & CODEC_MASK
     if codec > CODEC_MAX:
         return _UNKNOWN
-    if _impossible(header):
+    if _is_invalid(header):
         return _BAD_RECORD
+    if header.count > records_max:
+        return _TOO_LARGE
     target = TARGET_CODECS[configs.compression_type]
     if (
         size <= WALKED_BYTES_MAX
         or walk_always
         or configs.compacted
         or target not in (codec, PRODUCER_CODEC)
-        or (not configs.log_append_time and _suspicious(header, configs, now_ms))
+        or (not configs.log_append_time and _may_be_out_of_bounds(header, configs, now_ms))
         or (attributes & TIMESTAMP_TYPE_MASK and configs.log_append_time)
     ):
-        opened = _open(batch, header, configs, now_ms, topic_partition)
-        if isinstance(opened, Refusal):
-            return opened
-        batch, max_timestamp = opened
+        validated = _validate_with_records(batch, header, configs, now_ms, topic_partition)
+        if isinstance(validated, BatchRefusal):
+            return validated
+        batch, max_timestamp = validated
     else:
         max_timestamp = header.max_timestamp
     if configs.log_append_time:
@@ -115,38 +121,40 @@ def validate_batch(
     return batch
 
 
-def _open(
+def _validate_with_records(
     batch: memoryview,
     header: BatchHeader,
     configs: TopicConfigs,
     now_ms: int,
     topic_partition: tuple[str, int],
-) -> tuple[memoryview, int] | Refusal:
-    """Look into the records: the batch in the topic's codec, and its true max timestamp."""
+) -> tuple[memoryview, int] | BatchRefusal:
+    """Validate the records: the batch in the topic's codec, and its actual max timestamp."""
     try:
-        seen = _walk(batch, header)
+        summary = _walk(batch, header)
+    except (TooManyHeadersError, DecompressedTooLargeError):
+        return _TOO_LARGE
     except InvalidRecordError:
         return _BAD_RECORD
     except CompressionError:
         return _UNKNOWN
-    if not seen.fits(configs, now_ms):
-        refusal = judge_records(batch, header, configs, now_ms, topic_partition)
+    if not summary.is_valid(configs, now_ms):
+        refusal = validate_records(batch, header, configs, now_ms, topic_partition)
         if refusal is not None:
             return refusal
     codec = header.attributes & CODEC_MASK
     target = TARGET_CODECS[configs.compression_type]
     if target not in (codec, PRODUCER_CODEC):
-        batch = _recompressed(batch, header, target, renumber=not seen.consecutive)
+        batch = _recompressed(batch, header, target, renumber=not summary.consecutive)
         if len(batch) > configs.max_message_bytes:
             return _TOO_LARGE
-    elif codec and not seen.consecutive:
-        # Kafka sets out to renumber these, and fails on records it read without their values.
+    elif codec and not summary.consecutive:
+        # Kafka tries to renumber these records and fails, because it has skipped their values.
         return _UNKNOWN
-    return batch, max(seen.latest, NO_TIMESTAMP)
+    return batch, max(summary.latest, NO_TIMESTAMP)
 
 
-def _impossible(header: BatchHeader) -> bool:
-    """Whether the header says what no client's batch can be (LogValidator.validateBatch)."""
+def _is_invalid(header: BatchHeader) -> bool:
+    """Whether the header is invalid in a client's batch (LogValidator.validateBatch)."""
     return (
         header.count <= 0
         or header.last_offset_delta + 1 != header.count
@@ -155,10 +163,10 @@ def _impossible(header: BatchHeader) -> bool:
     )
 
 
-def _suspicious(header: BatchHeader, configs: TopicConfigs, now_ms: int) -> bool:
-    """Whether the header leaves room for a record outside of the topic's timestamp bounds.
+def _may_be_out_of_bounds(header: BatchHeader, configs: TopicConfigs, now_ms: int) -> bool:
+    """Whether a record may be outside the topic's timestamp bounds.
 
-    The header knows the latest timestamp but not the earliest, so a lower bound asks for a walk.
+    The header does not have the earliest timestamp, so a lower bound requires the records.
     """
     if header.max_timestamp == NO_TIMESTAMP:
         return bool(header.attributes & TIMESTAMP_TYPE_MASK)
@@ -186,8 +194,8 @@ def _recompressed(
     )
 
 
-class _Seen(msgspec.Struct, frozen=True, gc=False):
-    """What one walk over the records of a batch found, in sum. Timestamps are in ms."""
+class _RecordSummary(msgspec.Struct, frozen=True, gc=False):
+    """A summary of the records of a batch. Timestamps are in ms."""
 
     earliest: int
     latest: int
@@ -195,8 +203,8 @@ class _Seen(msgspec.Struct, frozen=True, gc=False):
     consecutive: bool
     by_append: bool
 
-    def fits(self, configs: TopicConfigs, now_ms: int) -> bool:
-        """Whether no record can be at fault; if one may be, each is judged by itself."""
+    def is_valid(self, configs: TopicConfigs, now_ms: int) -> bool:
+        """Whether all records are valid; if not, each record has to be validated."""
         if self.keyless and configs.compacted:
             return False
         if configs.log_append_time:
@@ -209,8 +217,8 @@ class _Seen(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-def _walk(batch: memoryview, header: BatchHeader) -> _Seen:
-    """Look at every record once. Raises InvalidRecordError and CompressionError."""
+def _walk(batch: memoryview, header: BatchHeader) -> _RecordSummary:
+    """Decode all records. Raises InvalidRecordError and CompressionError."""
     latest = earliest = None
     keyless = False
     consecutive = True
@@ -227,6 +235,7 @@ def _walk(batch: memoryview, header: BatchHeader) -> _Seen:
         if span.offset_delta != index:
             consecutive = False
     if header.attributes & TIMESTAMP_TYPE_MASK:
-        return _Seen(header.max_timestamp, header.max_timestamp, keyless, consecutive, True)
+        timestamp = header.max_timestamp
+        return _RecordSummary(timestamp, timestamp, keyless, consecutive, True)
     base = header.base_timestamp
-    return _Seen(base + (earliest or 0), base + (latest or 0), keyless, consecutive, False)
+    return _RecordSummary(base + (earliest or 0), base + (latest or 0), keyless, consecutive, False)

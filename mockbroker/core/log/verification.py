@@ -1,10 +1,9 @@
-"""What a partition's leader remembers while the coordinator is asked about a transaction (KIP-890).
+"""The verification guard of a transaction's first batch in a partition (KIP-890).
 
-Before the first batch of a transaction is appended, the leader asks the coordinator whether the
-partition belongs to it, or has it added. The *guard* made for that question stays until a batch or
-a marker of the producer is appended. Only a batch that comes with the guard still in place may open
-the transaction here: else the answer may be about a transaction that ended meanwhile, and the
-records would hang.
+Before the append of that batch, the leader has the coordinator verify or add the partition. The
+*guard* of this request exists until a batch or a marker of the producer is appended. A batch may
+open the transaction only with its guard: without it, the coordinator's answer may be about a
+transaction that has ended meanwhile, and the new one would hang.
 
 Source: VerificationStateEntry, UnifiedLog.maybeStartTransactionVerification.
 """
@@ -13,10 +12,10 @@ from __future__ import annotations
 
 
 class VerificationGuard:
-    """One producer's open question; its identity is what counts.
+    """The guard of one producer. Guards are compared by identity.
 
-    `lowest_sequence` is the lowest that was asked for: batches sent after one that failed may not
-    overtake it. `bumps` tells that the producer raises its epoch at each end (TV2).
+    `lowest_sequence` is the lowest sequence under verification; a later batch must not overtake a
+    failed one. `bumps`: the producer raises its epoch at each end of a transaction (TV2).
     """
 
     __slots__ = ("bumps", "epoch", "lowest_sequence")
@@ -27,7 +26,7 @@ class VerificationGuard:
         self.bumps = bumps
 
     def note(self, epoch: int, sequence: int) -> None:
-        """Another batch asks the same question."""
+        """Add another batch to the verification."""
         if epoch > self.epoch:
             self.epoch = epoch
             self.lowest_sequence = sequence
@@ -35,5 +34,5 @@ class VerificationGuard:
             self.lowest_sequence = sequence
 
 
-# Stands for "none": what a batch comes with that takes its transaction to be open already.
+# The guard of a batch whose transaction is open already.
 NO_GUARD = VerificationGuard(-1, -1, bumps=False)

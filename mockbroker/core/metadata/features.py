@@ -1,7 +1,7 @@
-"""The features of the cluster and their levels (KIP-584): what ApiVersions tells clients.
+"""The features of the cluster and their levels (KIP-584), as in ApiVersions.
 
-Java producers choose the transaction protocol by `transaction.version`, and take a change only from
-an answer whose epoch is higher than any they saw; so every change raises `epoch`.
+Java producers choose the transaction protocol by `transaction.version`. A client accepts levels
+only from an answer with a higher epoch, so every change raises `epoch`.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
 """The metadata image: topics, brokers and the controller, as of one point of the controller's log.
 
-All brokers that hear the controller share the newest image, which the controller changes in place.
-A broker that cannot hear the controller keeps the image of the moment when it lost it: a *frozen*
-one, which nothing changes any more. It goes on answering by that image: it leads what it led,
-follows its former leaders, and tells clients of brokers and leaders that may be gone by now.
+All brokers that reach the controller share the newest image, which the controller changes in place.
+A broker that loses the controller keeps a *frozen* copy from that moment, which nothing changes any
+more. It goes on by that image: it leads the same partitions, follows its former leaders, and
+answers Metadata with brokers and leaders that may be out of date.
 
-`epoch` grows with every change, so that a cache can tell whether its answers are stale. `memo`
-holds answers derived from the image as a whole; a change drops them.
+`epoch` grows with every change, so that caches detect stale answers. `memo` holds answers derived
+from the image as a whole; a change drops them.
 
 Source: MetadataImage, MetadataCache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Endpoint(NamedTuple):
 
 
 class Registration(Protocol):
-    """What an image says of a broker (BrokerRegistration)."""
+    """A broker in an image (BrokerRegistration)."""
 
     @property
     def node_id(self) -> int: ...
@@ -61,7 +61,7 @@ class FrozenRegistration(NamedTuple):
 
 
 class Image:
-    """Topics by name and by id, registrations by node id, and who the controller is."""
+    """Topics by name and by id, registrations by node id, and the controller's node id."""
 
     __slots__ = ("brokers", "controller_id", "epoch", "memo", "topics", "topics_by_id")
 
@@ -80,7 +80,7 @@ class Image:
         self.memo: dict[object, object] = {}
 
     def frozen(self) -> Image:
-        """The image as it is now, which the controller will not change."""
+        """A copy of the image that the controller will not change."""
         return Image(
             {name: topic.frozen() for name, topic in self.topics.items()},
             {
@@ -113,13 +113,18 @@ class Image:
             return None
         return found.partitions[index]
 
+    def partitions(self) -> Iterator[Partition]:
+        """Every partition. The image may change meanwhile."""
+        for topic in list(self.topics.values()):
+            yield from list(topic.partitions)
+
     def put(self, partition: Partition) -> None:
-        """Let `partition` be the image's own object for its topic and index."""
+        """Make `partition` the image's object for its topic and index."""
         topic = self.topics_by_id[partition.topic.topic_id]
         topic.partitions[partition.index] = partition
 
     def is_active(self, node_id: int) -> bool:
-        """Whether a broker may lead and be in sync: registered, unfenced, not about to leave."""
+        """Whether a broker may lead and be in sync: registered, unfenced, not shutting down."""
         broker = self.brokers.get(node_id)
         return broker is not None and not broker.fenced and not broker.shutting_down
 
@@ -137,12 +142,10 @@ class Image:
         return known
 
     def offline_replicas(self, partition: Partition, reachable: Container[int]) -> list[int]:
-        """The replicas on brokers that are not among the reachable ones, or have lost the
-        directory.
-        """
+        """The replicas on brokers outside `reachable`, or in an offline directory."""
         brokers = self.brokers
         return [
             node_id
             for node_id in partition.replicas
-            if node_id not in reachable or not brokers[node_id].log_dirs.has(partition)
+            if node_id not in reachable or not brokers[node_id].log_dirs.is_online(partition)
         ]

@@ -1,9 +1,8 @@
-"""The metadata images of all brokers: the newest one, and those of brokers that cannot hear the
-controller.
+"""The metadata images of all brokers: the newest, and those of brokers without the controller.
 
-A partition is one object for all images that agree on it. Before the controller changes one, `own`
-parts it from the frozen images that have it. The broker that leads keeps the object, because its
-log, watermarks and delayed operations belong to it.
+Images that agree on a partition share one object. Before the controller changes a partition,
+`unshare` separates its object from the frozen images. The leader keeps the object, because its log,
+watermarks and delayed operations belong to it.
 
 Source: MetadataCache.
 """
@@ -40,7 +39,7 @@ class BrokerProcess(Protocol):
 
 
 class TopicRecorder(Protocol):
-    """Whoever writes down what changes in topics."""
+    """Records what changes in topics."""
 
     def topic_changed(self, topic: Topic) -> None:
         """The topic, its configs, a leader or an ISR changed."""
@@ -51,8 +50,8 @@ class MetadataCache:
     """The images of one cluster's brokers.
 
     `image` is the newest image, which the controller changes in place; `processes` are the brokers
-    with a process, registered or not, by their ids. `all_have_newest_image` while no broker has a
-    frozen image.
+    with a process, registered or not, by their ids. `all_have_newest_image` is True while no broker
+    has a frozen image.
     """
 
     __slots__ = (
@@ -70,8 +69,7 @@ class MetadataCache:
         self.processes = processes
         self.all_have_newest_image = True
         self.recorder: TopicRecorder | None = None
-        # Called with the topic after it was created, after it was dropped, or after its configs
-        # changed.
+        # Called with a topic after its creation, its deletion, or a change of its configs.
         self.on_topic_created: list[Callable[[Topic], None]] = []
         self.on_topic_deleted: list[Callable[[Topic], None]] = []
         self.on_configs_changed: list[Callable[[Topic], None]] = []
@@ -79,17 +77,17 @@ class MetadataCache:
     # -- brokers -----------------------------------------------------------------------------------
 
     def image_of(self, node_id: int) -> Image:
-        """A broker's metadata image; the newest one for a broker that is not there."""
+        """A broker's metadata image; the newest one for an unknown broker."""
         broker = self.processes.get(node_id)
         return self.image if broker is None else broker.image
 
     def has_newest_image(self, node_id: int) -> bool:
-        """Whether there is such a broker, and it has the newest image."""
+        """Whether the broker exists and has the newest image."""
         broker = self.processes.get(node_id)
         return broker is not None and broker.image is self.image
 
     def is_running(self, node_id: int) -> bool:
-        """Whether the process of a broker is there and not paused."""
+        """Whether a broker's process exists and is not paused."""
         broker = self.processes.get(node_id)
         return broker is not None and broker.state == RUNNING
 
@@ -110,16 +108,14 @@ class MetadataCache:
     def partitions(self) -> Iterator[Partition]:
         """Every partition object of every image, each once."""
         newest = self.image
-        for topic in list(newest.topics.values()):
-            yield from list(topic.partitions)
+        yield from newest.partitions()
         seen: set[Partition] = set()
         for image in self.frozen_images():
-            for topic in image.topics.values():
-                for partition in list(topic.partitions):
-                    if newest.partition_by_id(*partition.key) is partition or partition in seen:
-                        continue
-                    seen.add(partition)
-                    yield partition
+            for partition in image.partitions():
+                if newest.partition_by_id(*partition.key) is partition or partition in seen:
+                    continue
+                seen.add(partition)
+                yield partition
 
     def objects_of(self, partition: Partition) -> list[Partition]:
         """The objects that the images have for one partition, each once."""
@@ -129,45 +125,45 @@ class MetadataCache:
         found = [image.partition_by_id(*partition.key) for image in images]
         return list(dict.fromkeys(each for each in found if each is not None))
 
-    def knows(self, node_id: int, partition: Partition) -> bool:
-        """Whether this is the object that a broker's image has of the partition."""
+    def image_has(self, node_id: int, partition: Partition) -> bool:
+        """Whether the broker's image has this object for the partition."""
         if self.all_have_newest_image:
             return not partition.deleted
         return self.image_of(node_id).partition_by_id(*partition.key) is partition
 
-    def is_led_here(self, partition: Partition) -> bool:
-        """Whether this object is the one that the partition's leader has."""
+    def is_leader_object(self, partition: Partition) -> bool:
+        """Whether the leader's image has this object for the partition."""
         leader_id = partition.leader_id
-        return leader_id in self.processes and self.knows(leader_id, partition)
+        return leader_id in self.processes and self.image_has(leader_id, partition)
 
-    def led(self, partition: Partition) -> Partition:
-        """The object of a partition that its leader has, if the leader knows of its leadership."""
+    def leader_object(self, partition: Partition) -> Partition:
+        """The leader's object of a partition, if the leader's image has it as the leader."""
         known = self.image_of(partition.leader_id).partition_by_id(*partition.key)
         return known if known and known.leader_id == partition.leader_id else partition
 
     def is_alive(self, partition: Partition, node_id: int) -> bool:
-        """Whether a broker is registered and not fenced, as the partition's leader knows it."""
+        """Whether a broker is registered and unfenced in the image of the partition's leader."""
         broker = self.image_of(partition.leader_id).brokers.get(node_id)
         return broker is not None and not broker.fenced
 
-    def may_be_in_sync(self, partition: Partition, state: FollowerState) -> bool:
-        """Whether the controller would take a follower into the ISR, as the leader knows it: its
-        broker is alive (KIP-841), and still the process that fetched (KIP-903).
+    def is_isr_eligible(self, partition: Partition, state: FollowerState) -> bool:
+        """Whether, by the leader's image, the controller would accept a follower into the ISR: its
+        broker is active (KIP-841) and has not restarted since it fetched (KIP-903).
         """
         image = self.image_of(partition.leader_id)
         if not image.is_active(state.node_id):
             return False
         broker = image.brokers[state.node_id]
-        return state.broker_epoch in (UNKNOWN_EPOCH, broker.epoch) and broker.log_dirs.has(
+        return state.broker_epoch in (UNKNOWN_EPOCH, broker.epoch) and broker.log_dirs.is_online(
             partition
         )
 
     # -- changing ----------------------------------------------------------------------------------
 
     def changed(self, topic: Topic | None = None) -> None:
-        """A topic, leader, ISR, broker or endpoint changed: cached answers are stale.
+        """Invalidate cached answers: a topic, leader, ISR, broker or endpoint has changed.
 
-        Name the topic when it alone is concerned; without one every topic is.
+        With `topic`, only the answers about it.
         """
         self.image.epoch += 1
         self.image.memo.clear()
@@ -179,11 +175,11 @@ class MetadataCache:
         for every in self.image.topics.values():
             every.touch()
 
-    def own(self, partition: Partition) -> Partition:
-        """The newest image's object for a partition, which no frozen image has any longer.
+    def unshare(self, partition: Partition) -> Partition:
+        """The newest image's object for a partition, separate from those of the frozen images.
 
-        Where the leader has a frozen image, it keeps the object, and the newest image gets a
-        likeness; else the frozen images get one.
+        If the leader has a frozen image, it keeps the object and the newest image gets a copy.
+        Otherwise the frozen images get copies.
         """
         newest = self.image
         if self.all_have_newest_image:
@@ -191,32 +187,32 @@ class MetadataCache:
         current = newest.partition_by_id(*partition.key)
         if current is None:
             return partition
-        holders = self.holders(current)
-        if not holders:
+        sharing = self.images_sharing(current)
+        if not sharing:
             return current
         leader = self.processes.get(current.leader_id)
-        if leader is None or all(leader.image is not image for image in holders):
-            for image in holders:
-                self.part(current, image)
+        if leader is None or all(leader.image is not image for image in sharing):
+            for image in sharing:
+                self.split_off(current, image)
             return current
         own = dict(current.own_replicas)
         own[leader.node_id] = Replica(leader.node_id, current.log, current.high_watermark)
-        likeness = current.likeness(own)
-        newest.put(likeness)
-        current.own_replicas = self._held_by(current, holders)
-        return likeness
+        copy = current.copy_with(own)
+        newest.put(copy)
+        current.own_replicas = self._replicas_on(current, sharing)
+        return copy
 
-    def holders(self, partition: Partition) -> list[Image]:
-        """The frozen images that have this very object."""
+    def images_sharing(self, partition: Partition) -> list[Image]:
+        """The frozen images that share this object."""
         key = partition.key
         return [image for image in self.frozen_images() if image.partition_by_id(*key) is partition]
 
-    def part(self, partition: Partition, image: Image) -> None:
+    def split_off(self, partition: Partition, image: Image) -> None:
         """Give a frozen image an object of its own, with the replicas of its brokers."""
-        image.put(partition.likeness(self._held_by(partition, [image])))
+        image.put(partition.copy_with(self._replicas_on(partition, [image])))
 
-    def _held_by(self, partition: Partition, images: list[Image]) -> dict[int, Replica]:
-        """The replicas of the brokers that have one of these images."""
+    def _replicas_on(self, partition: Partition, images: list[Image]) -> dict[int, Replica]:
+        """The replicas on the brokers that have one of these images."""
         processes = self.processes
         return {
             node_id: replica

@@ -1,9 +1,9 @@
-"""Metadata on its way from the controller to the brokers.
+"""Publishes metadata images from the controller to the brokers.
 
-A broker that reaches the controller has the newest image. One that loses the controller keeps a
-frozen copy. When it reaches the controller again, it takes over the newest image and applies the
-changes. In all else a broker with an old image is like any other, except that its messages to the
-controller get no answer.
+A broker that reaches the controller has the newest image. A broker that loses the controller keeps
+a frozen copy. When it reaches the controller again, it takes over the newest image and applies the
+changes. A broker with an old image otherwise works like any other, but the controller does not
+answer it.
 
 Source: BrokerMetadataPublisher, ReplicaManager.applyDelta.
 """
@@ -36,7 +36,7 @@ class MetadataPublisher:
         replication: ReplicaManager,
         leader_changed: Callable[[Partition], None],
     ) -> None:
-        """`leader_changed` has the coordinators move that are on a partition."""
+        """`leader_changed` loads or unloads the coordinators of a partition."""
         self._cache = cache
         self._processes = processes
         self._replication = replication
@@ -45,9 +45,9 @@ class MetadataPublisher:
     # -- losing the controller ---------------------------------------------------------------------
 
     def freeze(self, brokers: Iterable[Broker]) -> None:
-        """Let brokers keep the image that they have: changes are not published to them.
+        """Freeze the image of brokers: later changes are not published to them.
 
-        Followers that shared a log with one of them have a replica of their own from now on.
+        Followers that shared a log with one of them get a replica of their own.
         """
         lost = {broker.node_id: broker for broker in brokers}
         if not lost:
@@ -56,13 +56,12 @@ class MetadataPublisher:
         for broker in lost.values():
             broker.image = frozen
         self._cache.all_have_newest_image = False
-        for topic in frozen.topics.values():
-            for partition in topic.partitions:
-                if any(node_id in lost for node_id in partition.replicas):
-                    self._replication.assignment_changed(partition)
+        for partition in frozen.partitions():
+            if any(node_id in lost for node_id in partition.replicas):
+                self._replication.assignment_changed(partition)
 
     def topic_deleted(self, name: str) -> None:
-        """A topic is deleted: brokers with the newest image forget its offsets."""
+        """A topic is deleted: brokers with the newest image delete its committed offsets."""
         newest = self._cache.image
         for broker in self._processes.values():
             if broker.image is newest:
@@ -81,82 +80,80 @@ class MetadataPublisher:
             return
         broker.image = newest
         self._cache.all_have_newest_image = all(b.image is newest for b in self._processes.values())
-        for topic in former.topics.values():
-            for partition in list(topic.partitions):
-                self._apply(broker, partition)
-        self._leave(former)
-        for topic in newest.topics.values():
-            for partition in topic.partitions:
-                created = former.partition_by_id(*partition.key) is None
-                if created and partition.leader_id == broker.node_id:
-                    partition.begin_epoch(new_leader=True)
-                    partition.notify()
+        for partition in former.partitions():
+            self._apply(broker, partition)
+        self._notify_former(former)
+        for partition in newest.partitions():
+            created = former.partition_by_id(*partition.key) is None
+            if created and partition.leader_id == broker.node_id:
+                partition.begin_epoch(new_leader=True)
+                partition.notify()
         self._replication.broker_changed(broker.node_id)
         self._reload_coordinators(broker)
         for topic in former.topics.values():
             if topic.topic_id not in newest.topics_by_id:
                 self._forget_offsets(broker, topic.name)
         waiting, broker.awaiting_controller = broker.awaiting_controller, {}
-        for go in waiting:
-            go()
+        for call in waiting:
+            call()
 
-    def _leave(self, former: Image) -> None:
+    def _notify_former(self, former: Image) -> None:
         """Notify the watchers of the objects that only the former image had."""
         newest, held = self._cache.image, self._cache.frozen_images()
-        for topic in former.topics.values():
-            for known in list(topic.partitions):
-                if newest.partition_by_id(*known.key) is known:
-                    continue
-                if all(image.partition_by_id(*known.key) is not known for image in held):
-                    known.deleted = True
-                known.notify()
+        for known in former.partitions():
+            if newest.partition_by_id(*known.key) is known:
+                continue
+            if all(image.partition_by_id(*known.key) is not known for image in held):
+                known.deleted = True
+            known.notify()
 
     def _reload_coordinators(self, broker: Broker) -> None:
-        """Let the coordinators load the partitions that the broker leads, unload the others."""
+        """Load the coordinators of the partitions that the broker leads, and unload the others."""
         for name in sorted(INTERNAL_TOPICS):  # in the same order in every process
             topic = broker.image.topics.get(name)
             for partition in topic.partitions if topic else ():
                 self._leader_changed(partition)
 
     def _apply(self, broker: Broker, known: Partition) -> None:
-        """Let the broker believe what the newest image says of a partition that it knew."""
+        """Apply the newest image to a partition of the broker's former image."""
         node_id, newest = broker.node_id, self._cache.image
         current = newest.partition_by_id(*known.key)
         if current is known:
             return
         led = known.leader_id == node_id
         if led:
-            for image in self._cache.holders(known):
-                self._cache.part(known, image)
+            for image in self._cache.images_sharing(known):
+                self._cache.split_off(known, image)
         if current is None:
             if led:
                 known.delete()
         elif led and current.leader_id == node_id:
-            self._lead_on(known, current)
+            self._continue_leadership(known, current)
         elif node_id in current.replicas:
-            self._bring_log(node_id, known, current)
+            self._keep_log(node_id, known, current)
         if led and current is not None and newest.partition_by_id(*known.key) is not known:
-            known.take_metadata(current)
+            known.copy_metadata_from(current)
             known.notify()
             known.deleted = True
             self._replication.forget(known)
 
-    def _lead_on(self, known: Partition, current: Partition) -> None:
-        """The leader leads under the same epoch, or leads again after others did: its object is
-        everybody's again, and whoever waits there goes on to wait for the high watermark.
+    def _continue_leadership(self, known: Partition, current: Partition) -> None:
+        """Continue the leader's leadership, under the same epoch or a later one. Its object
+        replaces the one of the newest image; delayed operations on it wait for the high watermark
+        as before.
         """
         node_id, now_ms = known.leader_id, self._replication.runtime.now_ms()
         leads_again = current.leader_epoch != known.leader_epoch
-        known.take_metadata(current)
+        known.copy_metadata_from(current)
         known.own_replicas = {n: r for n, r in current.own_replicas.items() if n != node_id}
-        if current.log is not known.log:  # whoever shared the log of the leader between has a copy
+        if current.log is not known.log:  # replicas that shared the other log keep a copy
             for n in current.replicas:
                 if n != node_id and n not in known.own_replicas:
                     copy = Replica(n, current.log.fork(), current.high_watermark)
                     known.own_replicas[n] = copy
         followers = known.followers
         known.followers = {
-            n: followers.get(n) or FollowerState.unknown(n, in_sync=n in known.isr, now_ms=now_ms)
+            n: followers.get(n) or FollowerState.reset(n, in_sync=n in known.isr, now_ms=now_ms)
             for n in known.own_replicas
         }
         self._cache.image.put(known)
@@ -168,8 +165,8 @@ class MetadataPublisher:
         elif known.advance_high_watermark():
             known.notify()
 
-    def _bring_log(self, node_id: int, known: Partition, current: Partition) -> None:
-        """What the broker has in its log is what its replica is."""
+    def _keep_log(self, node_id: int, known: Partition, current: Partition) -> None:
+        """Keep the broker's own log for its replica."""
         if known.leader_id == node_id:
             current.own_replicas[node_id] = Replica(node_id, known.log, known.high_watermark)
         if current.leader_id == node_id:

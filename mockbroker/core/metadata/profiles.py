@@ -1,10 +1,9 @@
-"""What each Kafka release knows: the highest version of every API, and its features.
+"""The profile of each Kafka release: the highest version of every API, and its features.
 
-`--kafka-version` caps what the cluster offers at one release, so that a client can be tried against
-an older broker. Only maxima are capped; minima stay those of 4.3, because no older record format is
-ever written. The maxima are those of the `kafka-clients` jar of each release, for the listener
-clients use: ZooKeeper-mode brokers up to 3.2, KRaft ones from 3.3 on, with the few APIs that only
-the former had.
+`--kafka-version` caps the cluster at one release, to test a client against an older broker. Only
+maxima are capped; minima stay those of 4.3, because no older record format is ever written. The
+maxima are those of the `kafka-clients` jar of each release, for client listeners: ZooKeeper-mode
+brokers up to 3.2, KRaft brokers from 3.3 on, with the few APIs that only the former had.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _KAFKA_2_8 = (
     | {44: 1, 45: 0, 46: 0, 47: 0, 48: 1, 49: 1, 50: 0, 51: 0, 57: 0, 60: 0, 61: 0}
 )
 
-# What each later release added or raised: API key -> highest version.
+# Added or raised by each later release: API key -> highest version.
 _RAISED: dict[str, dict[int, int]] = {
     "3.0": {2: 7, 9: 8, 10: 4, 65: 0, 66: 0},
     "3.1": {1: 13, 3: 12},
@@ -43,7 +42,7 @@ _RAISED: dict[str, dict[int, int]] = {
 
 
 class Feature(NamedTuple):
-    """A feature of a release: the levels it supports, and the level a new cluster starts with."""
+    """A feature of a release: the levels it supports, and the level in a new cluster."""
 
     min_level: int
     max_level: int
@@ -65,7 +64,7 @@ _METADATA_VERSIONS: dict[str, tuple[int, int]] = {
     "4.3": (7, 30),
 }
 
-# Other features: the release that brought them, the one that switched them on, and their top level.
+# Other features: the release that added them, the release that enabled them, and their top level.
 # kraft.version stays at 0: the quorum of one voter is static.
 _FEATURES: tuple[tuple[str, str, str | None, int], ...] = (
     ("kraft.version", "3.9", None, 1),
@@ -88,13 +87,13 @@ class Profile(NamedTuple):
     features: dict[str, Feature]
 
     def feature_level(self, name: str) -> int:
-        """The level a new cluster starts with; 0 when the release does not know the feature."""
+        """The level in a new cluster; 0 if the release lacks the feature."""
         feature = self.features.get(name)
         return 0 if feature is None else feature.level
 
     @property
     def has_kraft(self) -> bool:
-        """Whether a quorum of controllers keeps the metadata, and no ZooKeeper."""
+        """Whether a quorum of controllers keeps the metadata, instead of ZooKeeper."""
         return self.feature_level("metadata.version") > 0
 
     @property

@@ -23,7 +23,7 @@ _LEGAL_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01
 
 
 def why_invalid_name(name: str) -> str | None:
-    """Why `name` cannot be a topic's name (Topic.validate), or None when it can."""
+    """The reason why `name` is invalid as a topic's name (Topic.validate); None if it is valid."""
     if not name:
         return "Topic name is invalid: the empty string is not allowed"
     if name in (".", ".."):
@@ -42,7 +42,7 @@ def why_invalid_name(name: str) -> str | None:
 
 
 class Topic:
-    """One topic. `version` grows with every change; `memo` holds what was derived from that
+    """One topic. `version` grows with every change; `memo` holds answers derived from that
     version.
     """
 
@@ -61,11 +61,11 @@ class Topic:
         self.partitions: list[Partition] = []
         self.configs = TopicConfigs(cluster_configs, overrides)
         self.version = 0
-        # Encoded answers and the like, by whoever derives them; dropped when the topic changes.
+        # Encoded answers and other derived data; dropped when the topic changes.
         self.memo: dict[object, object] = {}
 
     def frozen(self) -> Topic:
-        """The same topic for an image that the controller no longer changes. Configs are shared."""
+        """A copy of the topic for a frozen image. Configs are shared."""
         frozen = object.__new__(Topic)
         frozen.name, frozen.topic_id = self.name, self.topic_id
         frozen.is_internal = self.is_internal
@@ -75,7 +75,7 @@ class Topic:
         return frozen
 
     def touch(self) -> None:
-        """The topic, a leader or an ISR changed: forget what was derived from it."""
+        """Drop derived data: the topic, a leader or an ISR changed."""
         self.version += 1
         self.memo.clear()
 

@@ -1,1 +1,1 @@
-"""Requests that wait for a partition to move, and how they end."""
+"""Delayed operations: requests that wait for a change of a partition."""

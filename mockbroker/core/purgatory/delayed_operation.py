@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DelayedOperation(ABC):
-    """Public attributes are for reading. `is_completed` is set before `on_complete` runs."""
+    """One request. `is_completed` is set before `on_complete` runs; other modules only read it."""
 
     __slots__ = ("_keys", "_timer", "is_completed")
 
@@ -34,27 +34,27 @@ class DelayedOperation(ABC):
         set_timer: Callable[[int, Callable[[], None]], Timer],
         deadline_ms: int,
     ) -> None:
-        """Wait for `keys` to move, until `deadline_ms` (ms since the epoch).
+        """Wait for a change of `keys`, until `deadline_ms` (ms since the epoch).
 
-        `set_timer` is the `call_at` or the `call_when_impatient` of a timer heap. `try_complete`
-        first runs after a change.
+        `set_timer` is the `call_at` or the `call_at_request_timeout` of a timer heap.
+        `try_complete` first runs after a change.
         """
         self.watch_instead(keys)
         self._timer = set_timer(deadline_ms, self.expire)
 
     def watch_instead(self, keys: Collection[Partition]) -> None:
-        """Wait for these keys to move, and for no others any more."""
+        """Wait for a change of these keys in place of the former ones."""
         for key in self._keys:
             key.unwatch(self)
         self._keys = keys
         for key in keys:
             key.watch(self)
 
-    # -- what an operation says ------------------------------------------------------------------
+    # -- implemented by each operation -----------------------------------------------------------
 
     @abstractmethod
-    def try_complete(self, moved: Partition) -> None:
-        """Run `force_complete` if the change of `moved`, one of the keys, ends the wait."""
+    def try_complete(self, changed: Partition) -> None:
+        """Run `force_complete` if the change of `changed`, one of the keys, ends the wait."""
 
     @abstractmethod
     def on_complete(self) -> None:
@@ -66,10 +66,10 @@ class DelayedOperation(ABC):
         (Kafka calls it after `on_complete`, for its metrics.)
         """
 
-    # -- how it ends -----------------------------------------------------------------------------
+    # -- completion ------------------------------------------------------------------------------
 
     def force_complete(self) -> None:
-        """Complete, once."""
+        """Complete the operation; a second call has no effect."""
         if self.is_completed:
             return
         self.is_completed = True
@@ -80,13 +80,13 @@ class DelayedOperation(ABC):
         self.on_complete()
 
     def expire(self) -> None:
-        """The timeout has passed."""
+        """Complete the operation with its timeout."""
         if not self.is_completed:
             self.on_expiration()
             self.force_complete()
 
     def partition_changed(self, partition: Partition) -> None:
         """One of the keys has changed."""
-        # A partition goes on with the round that it began when another watcher has completed this.
+        # Another watcher of the same change may have completed this operation.
         if not self.is_completed:
             self.try_complete(partition)

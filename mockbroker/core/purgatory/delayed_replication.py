@@ -1,7 +1,7 @@
 """Operations that wait until other replicas have the leader's records.
 
-Each partition gets its error code by itself; the last one completes the operation. On expiration
-the others get REQUEST_TIMED_OUT.
+Each partition gets its own error code; the last one completes the operation. On expiration the
+other partitions get REQUEST_TIMED_OUT.
 
 Source: DelayedProduce, DelayedDeleteRecords.
 """
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 REQUEST_TIMED_OUT = int(ErrorCode.REQUEST_TIMED_OUT)
 
 
-class OfPartition(Protocol):
+class PartitionWait(Protocol):
     """The wait of an operation for one partition."""
 
     @property
     def partition(self) -> Partition: ...
 
 
-W = TypeVar("W", bound=OfPartition)
+W = TypeVar("W", bound=PartitionWait)
 
 
 class DelayedReplication(DelayedOperation, Generic[W]):
-    """`waiting` has one entry or several for each partition without an error code yet."""
+    """`waiting` has one or more entries for each partition without an error code."""
 
     __slots__ = ("_waiting",)
 
@@ -45,7 +45,7 @@ class DelayedReplication(DelayedOperation, Generic[W]):
     def start(
         self, set_timer: Callable[[int, Callable[[], None]], Timer], deadline_ms: int
     ) -> None:
-        """Wait for the partitions, at most until `deadline_ms`; without any, complete at once."""
+        """Wait for the partitions until `deadline_ms`; without partitions, complete now."""
         if self._waiting:
             keys = dict.fromkeys(each.partition for each in self._waiting)
             self.watch(keys, set_timer, deadline_ms)
@@ -53,29 +53,29 @@ class DelayedReplication(DelayedOperation, Generic[W]):
             self.force_complete()
 
     @abstractmethod
-    def error_of(self, waits: W) -> int | None:
+    def error_of(self, wait: W) -> int | None:
         """The error code of an entry, or None while it waits."""
 
     @abstractmethod
-    def set_error(self, waits: W, error: int) -> None:
+    def set_error(self, wait: W, error: int) -> None:
         """Put an error code, 0 for success, into the response."""
 
-    def try_complete(self, moved: Partition) -> None:
-        left: list[W] = []
-        waits_on = False
+    def try_complete(self, changed: Partition) -> None:
+        remaining: list[W] = []
+        still_waits = False
         for each in self._waiting:
-            if each.partition is not moved:
-                left.append(each)
+            if each.partition is not changed:
+                remaining.append(each)
                 continue
             error = self.error_of(each)
             if error is None:
-                left.append(each)
-                waits_on = True
+                remaining.append(each)
+                still_waits = True
             else:
                 self.set_error(each, error)
-        self._waiting = left
-        if not waits_on:
-            moved.unwatch(self)
+        self._waiting = remaining
+        if not still_waits:
+            changed.unwatch(self)
         if not self._waiting:
             self.force_complete()
 

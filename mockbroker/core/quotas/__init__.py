@@ -1,1 +1,1 @@
-"""Client quotas: which are set, and what each broker measures against them."""
+"""Client quotas, and the throttling of clients by them."""

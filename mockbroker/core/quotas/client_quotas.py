@@ -1,6 +1,6 @@
 """Client quotas of users, client ids and addresses (KIP-546).
 
-`throttling` measures clients against them, from the first quota on.
+`throttling` enforces them, from the first quota on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ USER, CLIENT_ID, IP = "user", "client-id", "ip"
 _ORDER = (CLIENT_ID, USER, IP)
 
 _INT_MAX, _LONG_MAX = 2**31 - 1, 2**63 - 1
-# Quota -> the largest whole number it may be, or None where fractions are fine (QuotaConfig).
+# Quota -> its largest integer, or None if it may be a fraction (QuotaConfig).
 _CLIENT_KEYS: dict[str, int | None] = {
     "producer_byte_rate": _LONG_MAX,
     "consumer_byte_rate": _LONG_MAX,
@@ -41,7 +41,7 @@ class Match(IntEnum):
 
 
 class Component(NamedTuple):
-    """One part of a filter: entities that have this type, with such a name."""
+    """One component of a filter: an entity type and the names that match."""
 
     entity_type: str
     match: int
@@ -49,13 +49,11 @@ class Component(NamedTuple):
 
 
 def entity_of(pairs: Iterable[tuple[str, str | None]]) -> Entity:
-    """An entity in the order by which entities are compared, which is that of Java's maps; of two
-    names of a type the last counts.
-    """
-    return tuple(sorted(dict(pairs).items(), key=_place))
+    """An entity, its pairs in the order of Java's maps; the last name of a type counts."""
+    return tuple(sorted(dict(pairs).items(), key=_rank))
 
 
-def _place(pair: tuple[str, str | None]) -> tuple[int, str]:
+def _rank(pair: tuple[str, str | None]) -> tuple[int, str]:
     return (_ORDER.index(pair[0]) if pair[0] in _ORDER else len(_ORDER), pair[0])
 
 
@@ -94,22 +92,22 @@ class ClientQuotas:
         elif quotas:
             self.throttling = Throttling(self._quotas, self._config_int)
 
-    def forget_measured(self) -> None:
+    def reset_measurements(self) -> None:
         """Reset all measurements."""
         if self.throttling is not None:
-            self.throttling.forget_measured()
+            self.throttling.reset_measurements()
 
     def broker_changed(self, broker: Broker) -> None:
-        """A stopped broker loses its measurements."""
+        """Drop the measurements of a stopped broker."""
         if self.throttling is not None and broker.state == STOPPED:
-            self.throttling.forget_broker(broker.node_id)
+            self.throttling.remove_broker(broker.node_id)
 
     def describe(
         self, components: list[Component], *, strict: bool
     ) -> list[tuple[Entity, dict[str, float]]]:
-        """The entities that match every component, and have no other types if `strict`.
+        """The entities that match each component, and have no other types if `strict`.
 
-        Raises ApiError when the filter is malformed.
+        Raises ApiError for a malformed filter.
         """
         _check_filter(components)
         return [
@@ -125,7 +123,7 @@ def _refuse(message: str) -> ApiError:
 
 
 def _check_entity(entity: Entity) -> dict[str, int | None]:
-    """The quotas that such an entity may have."""
+    """The quotas that the entity may have. Raises ApiError for an invalid entity."""
     names = dict(entity)
     if not names:
         raise _refuse("Invalid empty client quota entity")
@@ -148,7 +146,7 @@ def _check_entity(entity: Entity) -> dict[str, int | None]:
 
 
 def _is_address(text: str) -> bool:
-    """An IP address; of host names only localhost, because nothing is looked up here."""
+    """Whether the text is an IP address or `localhost`; no other host name is resolved."""
     try:
         address_of(text)
     except ValueError:
@@ -200,5 +198,5 @@ def _matches(component: Component, names: Mapping[str, str | None]) -> bool:
     entity_type, match, name = component
     if entity_type not in names:
         return False
-    # A type that is only specified has any name, the default's too, which is None in the filter.
+    # SPECIFIED matches any name. DEFAULT matches None, which is the name of the default entity.
     return match == Match.SPECIFIED or names[entity_type] == name

@@ -1,26 +1,36 @@
-"""How fast something happens: Kafka's rate over sampled windows, and its token bucket.
+"""The two measurements of quotas: Kafka's rate over sampled windows, and its token bucket.
 
-A *rate* is a sum over `samples` windows of `window_ms` each, the newest one still open, divided by
-the time they span (`Rate` and `SampledStat` of Kafka's metrics). A *token bucket* fills with the
-quota's rate up to a *burst* of all windows together; what is taken from it may leave it in debt
-(KIP-599).
+A *rate* is a sum over `samples` windows of `window_ms` each, divided by the time that they span;
+the newest window is open. A *token bucket* fills at the quota's rate up to a *burst*: the tokens of
+all windows. It may become negative (KIP-599).
+
+Source: Rate, SampledStat, TokenBucket.
 """
 
 from __future__ import annotations
 
-from math import floor
+from collections.abc import Callable
+from math import floor, isnan
 from typing import NamedTuple
+
+LONG_MAX, INT_MAX = (1 << 63) - 1, (1 << 31) - 1
 
 
 class Windows(NamedTuple):
-    """So many windows of so many ms (`quota.window.num`, `quota.window.size.seconds`)."""
+    """The number of windows and their length (`quota.window.num`, `quota.window.size.seconds`)."""
 
     samples: int
     window_ms: int
 
+    @classmethod
+    def configured(cls, config_int: Callable[[str], int], prefix: str = "") -> Windows:
+        """The windows of two broker configs; `prefix` is "controller." for mutations."""
+        seconds = config_int(f"{prefix}quota.window.size.seconds")
+        return cls(config_int(f"{prefix}quota.window.num"), seconds * 1000)
+
 
 class _Sample:
-    """What was recorded in one window: when that began, when it was added to last, the sum."""
+    """One window: its start, the time of the last record, the sum."""
 
     __slots__ = ("last_ms", "start_ms", "total")
 
@@ -33,7 +43,7 @@ class _Sample:
 
 
 class WindowedRate:
-    """Something per second, over the last windows; made when the first of it is recorded."""
+    """A rate per second over the last windows."""
 
     __slots__ = ("_current", "_samples", "_windows")
 
@@ -44,11 +54,11 @@ class WindowedRate:
 
     @property
     def last_ms(self) -> int:
-        """When something was recorded last."""
+        """The time of the last record."""
         return self._samples[self._current].last_ms
 
     def record(self, value: float, now_ms: int) -> None:
-        """Add to the window of now; a negative value takes back what was added."""
+        """Add to the current window; a negative value undoes an earlier record."""
         sample = self._samples[self._current]
         if now_ms - sample.start_ms >= self._windows.window_ms:
             sample = self._next(now_ms)
@@ -56,7 +66,7 @@ class WindowedRate:
         sample.last_ms = now_ms
 
     def _next(self, now_ms: int) -> _Sample:
-        # One more than there are windows: the oldest may reach into the time that is measured.
+        # One more than the number of windows, because the oldest may overlap the measured time.
         self._current = (self._current + 1) % (self._windows.samples + 1)
         if self._current == len(self._samples):
             self._samples.append(_Sample(now_ms))
@@ -65,7 +75,7 @@ class WindowedRate:
         return self._samples[self._current]
 
     def span_ms(self, now_ms: int) -> int:
-        """The time that the rate is taken over: never less than all windows but the open one."""
+        """The time span of the rate: at least that of all windows but the open one."""
         self._purge(now_ms)
         samples, window_ms = self._windows
         elapsed = now_ms - min(sample.start_ms for sample in self._samples)
@@ -86,9 +96,9 @@ class WindowedRate:
                 sample.reset(now_ms)
 
     def throttle_ms(self, limit: float, now_ms: int) -> int:
-        """How long nothing more may come for the rate to be back at the limit; 0 if it is there.
+        """The wait after which the rate is at the limit; 0 if it is not above it.
 
-        A rate O over a window W comes down to T when W grows by X: O·W / (W + X) = T.
+        A rate O over a window W falls to T when W grows by X: O·W / (W + X) = T.
         """
         rate = self.per_second(now_ms)
         if rate <= limit:
@@ -96,23 +106,35 @@ class WindowedRate:
         return rounded((rate - limit) / limit * self.span_ms(now_ms))
 
 
+class SimpleRate(WindowedRate):
+    """A rate over the time since its oldest window began, at least one window (SimpleRate)."""
+
+    __slots__ = ()
+
+    def span_ms(self, now_ms: int) -> int:
+        """The time span of the rate."""
+        self._purge(now_ms)
+        elapsed = now_ms - min(sample.start_ms for sample in self._samples)
+        return max(elapsed, self._windows.window_ms)
+
+
 class TokenBucket:
-    """Tokens that come back with a rate; negative where more was taken than there was."""
+    """Tokens that are refilled at a rate. The count may be negative."""
 
     __slots__ = ("_last_ms", "_windows", "tokens")
 
     def __init__(self, windows: Windows) -> None:
         self._windows = windows
         self.tokens = 0.0
-        self._last_ms = 0  # so that the first look finds it full
+        self._last_ms = 0  # so that the first refill fills the bucket
 
     @property
     def last_ms(self) -> int:
-        """When it was looked at last."""
+        """The time of the last refill."""
         return self._last_ms
 
     def throttle_ms(self, limit: float, now_ms: int) -> int:
-        """How long until it is out of debt."""
+        """The wait until the count is not negative."""
         self._refill(limit, now_ms)
         return rounded(-self.tokens / limit * 1000) if self.tokens < 0 else 0
 
@@ -131,5 +153,12 @@ class TokenBucket:
 
 
 def rounded(value: float) -> int:
-    """To the nearest whole number, halves up, as Java rounds."""
-    return floor(value + 0.5)
+    """The nearest long, halves up, as Math.round: 0 for NaN, and a bound for what is beyond it."""
+    if isnan(value):
+        return 0
+    return LONG_MAX if value >= LONG_MAX else floor(max(value, -LONG_MAX) + 0.5)
+
+
+def truncated(value: float) -> int:
+    """A double cast to an int: 0 for NaN, and the nearest bound beyond the bounds."""
+    return 0 if isnan(value) else int(max(min(value, INT_MAX), -INT_MAX))

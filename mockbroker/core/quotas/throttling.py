@@ -1,12 +1,11 @@
-"""Throttling: the requests of clients, measured against their quotas.
+"""The throttling of clients by their quotas.
 
-Bytes produced, bytes fetched, the time of handlers and new connections are rates, and each broker
-measures them for itself (ClientQuotaManager, ClientRequestQuotaManager, ConnectionQuotas). Changes
-to topics draw from a bucket at the controller, one for the whole cluster
-(ControllerMutationQuotaManager).
+Bytes produced, bytes fetched, the time of handlers and new connections are rates of each broker
+(ClientQuotaManager, ClientRequestQuotaManager, ConnectionQuotas). Changes of topics take tokens
+from a bucket of the controller (ControllerMutationQuotaManager).
 
-The clients of one quota share one *meter*: all connections of a user if the quota is the user's,
-those with the same client id if it names both.
+The clients of one quota share one *meter* (Kafka: Sensor): all connections of a user if the quota
+is the user's, those with the same client id if it has both.
 """
 
 from __future__ import annotations
@@ -15,26 +14,27 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.quotas.rates import TokenBucket, WindowedRate, Windows
+from mockbroker.core.quotas.rates import TokenBucket, WindowedRate, Windows, truncated
 from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.runtime import as_int32
 
 PRODUCE, FETCH = "producer_byte_rate", "consumer_byte_rate"
 REQUEST, MUTATION = "request_percentage", "controller_mutation_rate"
 CONNECTION = "connection_creation_rate"
 
-# A meter that was not used for so long is forgotten (InactiveSensorExpirationTimeSeconds).
+# An unused meter expires after this time (InactiveSensorExpirationTimeSeconds).
 METER_EXPIRY_MS = 3_600_000
-# Meters above this many are looked through for such ones when another is made.
+# With this many meters, a new one removes the expired ones.
 METERS_KEPT = 1_000
 _PERCENT_PER_NS = 100 / 1e9
 
-# Pairs of entity type and name, by type; the name None stands for the default of the type.
+# Pairs of entity type and name; the name None is the default entity of the type.
 Entity: TypeAlias = tuple[tuple[str, str | None], ...]
 Quotas: TypeAlias = Mapping[Entity, Mapping[str, float]]
 
 
-class Client(NamedTuple):
-    """The user's name without its type, and the client id."""
+class ClientIdentity(NamedTuple):
+    """The identity that selects a quota: the user name without its type, and the client id."""
 
     user: str
     client_id: str
@@ -44,7 +44,7 @@ class _Limit(NamedTuple):
     """The quota of a client, and its meter."""
 
     value: float
-    meter: Client
+    meter: ClientIdentity
 
 
 M = TypeVar("M", WindowedRate, TokenBucket)
@@ -58,66 +58,62 @@ class Throttling:
 
     def __init__(self, quotas: Quotas, config_int: Callable[[str], int]) -> None:
         self._quotas = quotas
-        self.windows = Windows(
-            config_int("quota.window.num"), config_int("quota.window.size.seconds") * 1000
-        )
-        self._mutation_windows = Windows(
-            config_int("controller.quota.window.num"),
-            config_int("controller.quota.window.size.seconds") * 1000,
-        )
-        self._limits: dict[tuple[str, Client], _Limit | None] = {}
-        self._rates: dict[tuple[str, int, Client], WindowedRate] = {}
-        self._buckets: dict[Client, TokenBucket] = {}
+        self.windows = Windows.configured(config_int)
+        self._mutation_windows = Windows.configured(config_int, "controller.")
+        self._limits: dict[tuple[str, ClientIdentity], _Limit | None] = {}
+        self._rates: dict[tuple[str, int, ClientIdentity], WindowedRate] = {}
+        self._buckets: dict[ClientIdentity, TokenBucket] = {}
         # By quota: the number of responses with a throttle time, and the sum of these.
         self.throttled: dict[str, int] = {}
         self.throttled_ms: dict[str, int] = {}
 
     def quotas_changed(self) -> None:
-        """Look up the quotas of clients again; the measurements stay."""
+        """Look up the quotas of clients again; the measurements do not change."""
         self._limits.clear()
 
-    def forget_measured(self) -> None:
+    def reset_measurements(self) -> None:
         """Reset the measurements; the counts of throttled responses stay."""
         self._rates.clear()
         self._buckets.clear()
 
-    def forget_broker(self, broker_id: int) -> None:
+    def remove_broker(self, broker_id: int) -> None:
         """Drop the measurements of one broker; the controller's buckets stay."""
         for key in [key for key in self._rates if key[1] == broker_id]:
             del self._rates[key]
 
-    # -- what clients do ---------------------------------------------------------------------------
+    # -- recording ---------------------------------------------------------------------------------
 
-    def produced(self, broker_id: int, client: Client, size: int, now_ms: int) -> int:
-        """Count a Produce of so many bytes, as they came in; how many ms the client is to wait."""
-        return self._counted(PRODUCE, broker_id, client, size, now_ms)
+    def produced(self, broker_id: int, client: ClientIdentity, size: int, now_ms: int) -> int:
+        """Record a Produce of `size` bytes; returns the throttle time in ms."""
+        return as_int32(self._record(PRODUCE, broker_id, client, size, now_ms))
 
-    def fetched(self, broker_id: int, client: Client, size: int, now_ms: int) -> int:
-        """Count an answer to a Fetch; how many ms to wait, in which case it is not to be sent.
+    def fetched(self, broker_id: int, client: ClientIdentity, size: int, now_ms: int) -> int:
+        """Record the response of a Fetch; returns the throttle time in ms.
 
-        What is not sent does not count.
+        With a throttle time the response is empty and not recorded.
         """
-        wait_ms = self._counted(FETCH, broker_id, client, size, now_ms)
+        wait_ms = as_int32(self._record(FETCH, broker_id, client, size, now_ms))
         if wait_ms > 0:
             self.unfetched(broker_id, client, size, now_ms)
         return wait_ms
 
-    def unfetched(self, broker_id: int, client: Client, size: int, now_ms: int) -> None:
-        """What was counted is not sent after all."""
-        self._counted(FETCH, broker_id, client, -size, now_ms)
+    def unfetched(self, broker_id: int, client: ClientIdentity, size: int, now_ms: int) -> None:
+        """Undo the record of a Fetch whose response is not sent."""
+        self._record(FETCH, broker_id, client, -size, now_ms)
 
-    def handled(self, broker_id: int, client: Client, spent_ns: int, now_ms: int) -> int:
-        """Count the time a handler took; the wait is at most one window."""
+    def handled(self, broker_id: int, client: ClientIdentity, spent_ns: int, now_ms: int) -> int:
+        """Record the time of a handler; returns the throttle time, at most one window."""
         percent = spent_ns * _PERCENT_PER_NS
-        wait_ms = self._counted(REQUEST, broker_id, client, percent, now_ms)
+        # As in ClientRequestQuotaManager, the bound comes before the cast to an int.
+        wait_ms = self._record(REQUEST, broker_id, client, percent, now_ms)
         return min(wait_ms, self.windows.window_ms)
 
     def connected(self, broker_id: int, address: str, now_ms: int) -> int:
-        """Count a new connection; how many ms to leave it waiting before it is closed, else 0.
+        """Record a new connection; returns the delay before it is closed, 0 if it is accepted.
 
-        One that is refused does not count.
+        A refused connection is not recorded.
         """
-        client = Client(address, "")
+        client = ClientIdentity(address, "")
         limit = self._limit(CONNECTION, client)
         if limit is None:
             return 0
@@ -128,53 +124,53 @@ class Throttling:
             rate.record(-1, now_ms)
         return min(wait_ms, self.windows.window_ms)
 
-    def mutate(self, client: Client, partitions: int, now_ms: int, *, strict: bool) -> int:
-        """Count partitions created or deleted; how many ms the client is to wait.
+    def mutate(self, client: ClientIdentity, partitions: int, now_ms: int, *, strict: bool) -> int:
+        """Take tokens for created or deleted partitions; returns the throttle time in ms.
 
-        A strict quota refuses anything while the bucket is in debt, and lets pass whatever comes
-        while it is not; the others let everything pass and tell to wait. Raises ThrottledError.
+        A strict quota raises ThrottledError if the bucket is negative before. A permissive quota
+        accepts all changes.
         """
         limit = self._limit(MUTATION, client)
         if limit is None:
             return 0
         bucket = self._buckets.get(limit.meter)
         if bucket is None:
-            _forget_idle(self._buckets, now_ms)
+            _remove_expired(self._buckets, now_ms)
             bucket = self._buckets[limit.meter] = TokenBucket(self._mutation_windows)
         if strict:
-            wait_ms = bucket.throttle_ms(limit.value, now_ms)
+            wait_ms = as_int32(bucket.throttle_ms(limit.value, now_ms))
             if wait_ms > 0:
                 raise ThrottledError(wait_ms)
             bucket.take(partitions, limit.value, now_ms)
             return 0
         bucket.take(partitions, limit.value, now_ms)
-        return bucket.throttle_ms(limit.value, now_ms)
+        return as_int32(bucket.throttle_ms(limit.value, now_ms))
 
     def record_throttle(self, quota: str, wait_ms: int) -> None:
         """Count a response with a throttle time."""
         self.throttled[quota] = self.throttled.get(quota, 0) + 1
         self.throttled_ms[quota] = self.throttled_ms.get(quota, 0) + wait_ms
 
-    def fetchable_bytes(self, client: Client, wanted: int) -> int:
-        """So much of what is wanted as a fetch may bring without having to wait for certain."""
+    def fetchable_bytes(self, client: ClientIdentity, wanted: int) -> int:
+        """The bytes, at most `wanted`, of a Fetch that is not throttled by its own size."""
         limit = self._limit(FETCH, client)
         if limit is None:
             return wanted
         samples, window_ms = self.windows
-        return min(wanted, int(limit.value * (samples - 1) * window_ms / 1000))
+        return min(wanted, truncated(limit.value * (samples - 1) * window_ms / 1000))
 
-    def limits_fetches(self, client: Client) -> bool:
+    def limits_fetches(self, client: ClientIdentity) -> bool:
         return self._limit(FETCH, client) is not None
 
     @property
     def meters(self) -> int:
-        """How many meters there are."""
+        """The number of meters."""
         return len(self._rates) + len(self._buckets)
 
     # -- meters ------------------------------------------------------------------------------------
 
-    def _counted(
-        self, quota: str, broker_id: int, client: Client, value: float, now_ms: int
+    def _record(
+        self, quota: str, broker_id: int, client: ClientIdentity, value: float, now_ms: int
     ) -> int:
         limit = self._limit(quota, client)
         if limit is None:
@@ -183,15 +179,15 @@ class Throttling:
         rate.record(value, now_ms)
         return rate.throttle_ms(limit.value, now_ms)
 
-    def _rate(self, quota: str, broker_id: int, meter: Client, now_ms: int) -> WindowedRate:
+    def _rate(self, quota: str, broker_id: int, meter: ClientIdentity, now_ms: int) -> WindowedRate:
         key = (quota, broker_id, meter)
         rate = self._rates.get(key)
         if rate is None:
-            _forget_idle(self._rates, now_ms)
+            _remove_expired(self._rates, now_ms)
             rate = self._rates[key] = WindowedRate(self.windows, now_ms)
         return rate
 
-    def _limit(self, quota: str, client: Client) -> _Limit | None:
+    def _limit(self, quota: str, client: ClientIdentity) -> _Limit | None:
         key = (quota, client)
         try:
             return self._limits[key]
@@ -201,7 +197,7 @@ class Throttling:
             limit = self._limits[key] = self._find(quota, client)
             return limit
 
-    def _find(self, quota: str, client: Client) -> _Limit | None:
+    def _find(self, quota: str, client: ClientIdentity) -> _Limit | None:
         """The first quota by precedence (DefaultQuotaCallback.quotaMetricTags)."""
         if quota == CONNECTION:
             return self._find_address(client)
@@ -211,13 +207,12 @@ class Throttling:
             value = self._quotas.get(entity, {}).get(quota)
             if value is not None:
                 kinds = [kind for kind, _ in types]
-                # An empty name keeps a part out of the meter: all who differ in it share that.
-                return _Limit(
-                    value, Client(*(name if kind in kinds else "" for kind, name in names.items()))
-                )
+                # A part that the quota does not have is empty, so all its values share the meter.
+                parts = (name if kind in kinds else "" for kind, name in names.items())
+                return _Limit(value, ClientIdentity(*parts))
         return None
 
-    def _find_address(self, client: Client) -> _Limit | None:
+    def _find_address(self, client: ClientIdentity) -> _Limit | None:
         try:
             here = address_of(client.user)
         except ValueError:  # a client without a socket
@@ -230,13 +225,13 @@ class Throttling:
 
 
 def address_of(text: str) -> object:
-    """What tells one address from another, however it is written. Raises ValueError."""
+    """The parsed address, for comparisons. Raises ValueError for text that is none."""
     from ipaddress import ip_address
 
     return ip_address("127.0.0.1" if text == "localhost" else text)
 
 
-# What is looked for first comes first; a type without its name is the default of the type.
+# By precedence; False is the default entity of the type.
 _PRECEDENCE: tuple[tuple[tuple[str, bool], ...], ...] = (
     (("client-id", True), ("user", True)),
     (("client-id", False), ("user", True)),
@@ -250,7 +245,7 @@ _PRECEDENCE: tuple[tuple[tuple[str, bool], ...], ...] = (
 
 
 class ThrottledError(ApiError):
-    """A strict quota is used up for `wait_ms` more."""
+    """A strict quota is exceeded; the throttle time is `wait_ms`."""
 
     def __init__(self, wait_ms: int) -> None:
         super().__init__(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
@@ -260,7 +255,7 @@ class ThrottledError(ApiError):
 K = TypeVar("K")
 
 
-def _forget_idle(meters: dict[K, M], now_ms: int) -> None:
+def _remove_expired(meters: dict[K, M], now_ms: int) -> None:
     if len(meters) < METERS_KEPT:
         return
     for key in [k for k, m in meters.items() if now_ms - m.last_ms >= METER_EXPIRY_MS]:

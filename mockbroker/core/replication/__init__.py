@@ -1,1 +1,1 @@
-"""Replicas that follow, leaders that are elected, and the network between brokers."""
+"""Replication: followers, leaders and their elections, and the network between brokers."""

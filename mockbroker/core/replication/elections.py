@@ -1,15 +1,14 @@
-"""Changing a partition: who leads it, who is in sync, which brokers hold it.
+"""Changes of partitions: the leader, the ISR and the replicas.
 
-Whatever happens to brokers or replicas comes down to a *change* of partitions: a target for the ISR
-or the replicas is set, and what follows from it is worked out in Kafka's order. A reassignment that
-is complete ends; replicas that leave an ISR below min.insync.replicas stay *eligible* (ELR,
-KIP-966): they hold all that was acknowledged, so one of them may lead cleanly once the ISR is
-empty; a leader is elected if the present one cannot go on. The leader epoch rises by one when the
-leader changes, is lost or comes back, and when a replica is removed; changes of the ISR alone leave
-it (KAFKA-15021; releases before 3.6 raised it).
+A *change* of a partition sets a target for the ISR or the replicas. The consequences are computed
+in Kafka's order. A complete reassignment ends. Replicas that leave an ISR below min.insync.replicas
+become *eligible leader replicas* (ELR, KIP-966): they have all acknowledged records, so one of them
+may lead cleanly when the ISR is empty. A new leader is elected if the current one cannot lead. The
+leader epoch rises by one if the leader changes, is lost or returns, and if a replica is removed. A
+change of the ISR alone does not raise it (KAFKA-15021; before 3.6 it did).
 
-The next leader is the first of the replicas, in their order, that is in sync and alive. Without
-one, the last known leader may lead, then, in an unclean election, anybody alive.
+The new leader is the first replica that is in sync and alive. Without one it may be the last known
+leader, or in an unclean election any live replica.
 
 Source: PartitionChangeBuilder, ReplicationControlManager.electLeader.
 """
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.events import IsrChanged, LeaderChanged, ReplicasChanged
-from mockbroker.core.log.emitters import emit_lost
+from mockbroker.core.log.emitters import emit_divergence
 from mockbroker.core.replication.partition import NO_LEADER, Partition
 from mockbroker.core.replication.replica import UNKNOWN_EPOCH
 from mockbroker.core.replication.replication_control import (
@@ -38,23 +37,23 @@ if TYPE_CHECKING:
 
 
 class Election(Enum):
-    """Which leader is wanted."""
+    """The kind of an election (PartitionChangeBuilder.Election)."""
 
-    ONLINE = "online"  # the present one if possible, else any that is in sync
+    ONLINE = "online"  # the current leader if possible, else an in-sync replica
     PREFERRED = "preferred"  # the first replica if possible
-    UNCLEAN = "unclean"  # rather one that is not in sync than none
-    CHOSEN = "chosen"  # the one that is named, or none: not an election of Kafka's
+    UNCLEAN = "unclean"  # a replica outside the ISR if no other is possible
+    CHOSEN = "chosen"  # a given replica, or none; not in Kafka
 
 
 def can_lead(control: ReplicationControl, partition: Partition, node_id: int) -> bool:
-    """Whether a broker is alive, stays, and has the partition's directory (LeaderAcceptor)."""
-    return control.image.is_active(node_id) and control.image.brokers[node_id].log_dirs.has(
+    """Whether a broker is active and the replica's log directory online (LeaderAcceptor)."""
+    return control.image.is_active(node_id) and control.image.brokers[node_id].log_dirs.is_online(
         partition
     )
 
 
 class PartitionChange:
-    """What one partition shall become; set targets, then `apply`."""
+    """A change of one partition: set targets, then `apply`."""
 
     __slots__ = (
         "_control",
@@ -66,6 +65,7 @@ class PartitionChange:
         "isr",
         "removing",
         "replicas",
+        "reverts_uncleanly",
         "times",
         "unclean_shutdown",
         "wanted_leader",
@@ -84,11 +84,12 @@ class PartitionChange:
         self._last_known_elr = partition.last_known_elr
         self.election = Election.ONLINE
         self.wanted_leader = NO_LEADER
-        self.unclean_shutdown = NO_LEADER  # a broker that may have lost the end of its logs
-        self.times = 1  # how many records the controller writes of it; each raises the epochs
+        self.unclean_shutdown = NO_LEADER  # a broker that may have lost records
+        self.reverts_uncleanly = False  # the ISR is one replica that was out of sync
+        self.times = 1  # the number of the controller's records; each raises the epochs
 
     def apply(self, reason: str) -> bool:
-        """Work out what follows, and let it be so. False if nothing changes."""
+        """Compute the consequences and apply the change. Returns False if nothing changes."""
         control, partition = self._control, self._partition
         elr_enabled = control.elr_enabled
         self._complete_reassignment()
@@ -108,12 +109,12 @@ class PartitionChange:
         if control.profile.bumps_epoch_on_isr_shrink and not set(partition.isr) <= set(self.isr):
             new_epoch = True
         self._note_last_known_leader(leader, elr_enabled)
-        return self._carry_out(leader, new_epoch, unclean, reason)
+        return self._carry_out(leader, new_epoch, unclean or self.reverts_uncleanly, reason)
 
-    # -- what follows ------------------------------------------------------------------------------
+    # -- consequences ------------------------------------------------------------------------------
 
     def _complete_reassignment(self) -> None:
-        """End the reassignment once all that shall stay are in sync."""
+        """End the reassignment if all target replicas are in sync."""
         if not self.adding and not self.removing:
             return
         isr = [node_id for node_id in self.isr if node_id not in self.removing]
@@ -122,11 +123,11 @@ class PartitionChange:
             self.isr, self.replicas, self.adding, self.removing = isr, replicas, [], []
 
     def _populate_elr(self, elr_enabled: bool) -> None:
-        """Who left an ISR that is too small now still holds all that was acknowledged.
+        """Add the replicas that have left an ISR below min.insync.replicas to the ELR.
 
-        Nobody is taken out for not being a replica any more. An ELR that is left with such brokers
-        alone keeps the last known leader from being elected: the partition has no leader until an
-        unclean election or another reassignment (so does Kafka 4.3.1).
+        Brokers that are no longer replicas stay in the ELR, as in Kafka 4.3.1. If the ELR has no
+        others, the last known leader is not elected: the partition has no leader until an unclean
+        election or another reassignment.
         """
         if not elr_enabled or len(self.isr) >= self._min_isr():
             self.elr = []
@@ -135,20 +136,21 @@ class PartitionChange:
         self.elr = sorted(candidates - self._added())
 
     def _added(self) -> set[int]:
-        """The brokers that get a replica with this change, which is empty. Kafka 4.3.1 takes one
-        for eligible that was so before it lost its replica, and may elect it.
+        """The brokers that get a new, empty replica with this change.
+
+        Kafka 4.3.1 keeps such a broker in the ELR if it was there before, and may elect it.
         """
         return set(self.replicas) - set(self._partition.replicas)
 
     def _min_isr(self) -> int:
-        """min.insync.replicas, but no more than the first partition of the topic has replicas
+        """min.insync.replicas, at most the replica count of the topic's first partition
         (ReplicationControlManager.getTopicEffectiveMinIsr).
         """
         topic = self._partition.topic
         return min(topic.configs.min_insync_replicas, len(topic.partitions[0].replicas))
 
     def _elect(self, elr_enabled: bool) -> tuple[int, bool]:
-        """The leader, -1 for none, and whether acknowledged records may be lost with it."""
+        """The leader, -1 for none, and whether the election is unclean."""
         present = self._partition.leader_id
         if self.election is Election.CHOSEN:
             return self.wanted_leader, self.wanted_leader not in (NO_LEADER, *self._partition.isr)
@@ -178,13 +180,13 @@ class PartitionChange:
         if not elr_enabled:
             return
         if not self.isr and partition.isr:
-            # The one that led; or, where an action had dropped the leader, the last one in sync.
+            # The former leader; if an action has removed it, the last in-sync replica.
             last = partition.leader_id
             self._last_known_elr = (partition.isr[-1] if last == NO_LEADER else last,)
         elif leader != NO_LEADER:
             self._last_known_elr = ()
 
-    # -- letting it be so --------------------------------------------------------------------------
+    # -- applying ----------------------------------------------------------------------------------
 
     def _carry_out(self, leader: int, new_epoch: bool, unclean: bool, reason: str) -> bool:
         control, partition = self._control, self._partition
@@ -201,7 +203,7 @@ class PartitionChange:
         )
         if not changed:
             return False
-        partition = self._partition = control.metadata.own(partition)
+        partition = self._partition = control.metadata.unshare(partition)
         replicas_changed = self._replace_replicas()
         high_watermark = partition.high_watermark
         partition.elr = elr
@@ -211,12 +213,14 @@ class PartitionChange:
         if new_epoch:
             former_log = partition.log
             partition.become_leader(leader, partition.leader_epoch + self.times, self.isr)
-            emit_lost(control.runtime, partition, former_log, unclean=unclean, why=reason)
+            emit_divergence(control.runtime, partition, former_log, unclean=unclean, why=reason)
         elif self.isr != former_isr:
             partition.set_isr(self.isr)
+        else:
+            partition.isr_in_flight = ()  # the leader repeats its request with the newer state
         if replicas_changed:
-            self._tell_replicas(former_replicas)
-        self._tell(former_leader, former_isr, high_watermark, new_epoch, unclean, reason)
+            self._emit_replicas(former_replicas)
+        self._emit(former_leader, former_isr, high_watermark, new_epoch, unclean, reason)
         control.replication.assignment_changed(partition)
         if new_epoch:
             for observer in control.on_leader_elected:
@@ -224,7 +228,7 @@ class PartitionChange:
         return True
 
     def _replace_replicas(self) -> bool:
-        """Put the new list of replicas and the state of the reassignment in place."""
+        """Set the replicas and the state of the reassignment; returns whether they change."""
         control, partition = self._control, self._partition
         target = Reassignment(self.adding, self.removing)
         if self.replicas == partition.replicas and target == control.reassignment_of(partition):
@@ -237,7 +241,7 @@ class PartitionChange:
         control.replication.replace_replicas(partition, self.replicas)
         return True
 
-    def _tell(
+    def _emit(
         self,
         former_leader: int,
         former_isr: list[int],
@@ -277,7 +281,7 @@ class PartitionChange:
                 )
             )
 
-    def _tell_replicas(self, former: list[int]) -> None:
+    def _emit_replicas(self, former: list[int]) -> None:
         control, partition = self._control, self._partition
         control.runtime.emit(
             ReplicasChanged(
@@ -292,15 +296,16 @@ class PartitionChange:
         )
 
 
-# -- an ISR that a leader wants --------------------------------------------------------------------
+# -- AlterPartition --------------------------------------------------------------------------------
 
 
 def alter_partition(control: ReplicationControl, request: AlterPartition) -> ErrorCode:
-    """Carry a leader's request for another ISR out; the error that it gets back.
+    """Handle a leader's AlterPartition; returns the error code.
 
-    Refused are a leader that is none any more, a request made from an older state of the partition,
-    and members that are fenced or about to leave, or are another process by now than the one that
-    has caught up (KIP-497, KIP-841, KIP-903; ReplicationControlManager.validateAlterPartitionData).
+    It is refused from a former leader, with an old leader epoch or partition epoch, and with a new
+    ISR member that is fenced, shutting down or restarted (KIP-497, KIP-841, KIP-903;
+    ReplicationControlManager.validateAlterPartitionData).
+    An ISR that completes a reassignment may end the leadership: NEW_LEADER_ELECTED.
     """
     partition = control.image.partition_by_id(*request.key)
     if partition is None:
@@ -326,26 +331,29 @@ def alter_partition(control: ReplicationControl, request: AlterPartition) -> Err
     change = PartitionChange(control, partition)
     change.isr = request.isr
     change.apply(request.reason)
+    partition = control.image.partition_by_id(*request.key) or partition
+    if partition.leader_id != request.node_id:
+        return ErrorCode.NEW_LEADER_ELECTED
     return ErrorCode.NONE
 
 
-# -- another min.insync.replicas -------------------------------------------------------------------
+# -- a change of min.insync.replicas ---------------------------------------------------------------
 
 
 def clear_eligible_leaders(control: ReplicationControl, topics: Iterable[Topic]) -> None:
-    """Forget the eligible leaders of these topics and their last known ones.
+    """Clear the ELRs and the last known leaders of topics.
 
-    Under another min.insync.replicas the high watermark passes what they hold, so that they may
-    lack what is acknowledged from then on. Kafka clears them whenever the config is written,
-    raised as well, and elects nobody then: a partition that has no leader waits for an unclean
-    election (ClearElrRecord, ReplicationControlManager.removeTopicElrs).
+    With another min.insync.replicas the high watermark may pass their log ends, so they may lack
+    records that are acknowledged later. Kafka clears them with each write of the config, also of a
+    higher value, and elects no leader: a partition without a leader waits for an unclean election
+    (ClearElrRecord, ReplicationControlManager.removeTopicElrs).
     """
     if not control.elr_enabled:
         return
     for topic in topics:
         for known in list(topic.partitions):
             if known.elr or known.last_known_elr:
-                partition = control.metadata.own(known)
+                partition = control.metadata.unshare(known)
                 partition.elr = partition.last_known_elr = ()
                 partition.partition_epoch += 1
                 control.metadata.changed(topic)
@@ -355,7 +363,7 @@ def clear_eligible_leaders(control: ReplicationControl, topics: Iterable[Topic])
 
 
 def elect_first_leaders(control: ReplicationControl, partitions: Iterable[Partition]) -> None:
-    """Let those of the new partitions that have to wait for a leader get it in time."""
+    """Elect the leaders of new partitions without one, after mockbroker.partition.creation.ms."""
     waiting = [partition for partition in partitions if partition.leader_id == NO_LEADER]
 
     def elect() -> None:
@@ -368,16 +376,16 @@ def elect_first_leaders(control: ReplicationControl, partitions: Iterable[Partit
         control.runtime.timers.call_at(control.runtime.now_ms() + delay_ms, elect)
 
 
-# -- elections that someone asks for (KIP-460) -----------------------------------------------------
+# -- ElectLeaders (KIP-460) ------------------------------------------------------------------------
 
 
 def elect_preferred_leader(
     control: ReplicationControl, topic: str, index: int, times: int = 1
 ) -> None:
-    """Let the first replica lead, if it is alive and in sync. Raises ApiError when it does not.
+    """Elect the first replica, if it is alive and in sync. Raises ApiError if it is not elected.
 
-    A request that names a partition several `times` has it elected as often, each time by the state
-    before the request: every record of it raises the epochs (ReplicationControlManager).
+    A request with a partition several `times` elects it as often, each time from the state before
+    the request; each of the records raises the epochs (ReplicationControlManager).
     """
     partition = find_partition(control, topic, index)
     if partition.leader_id == partition.replicas[0]:
@@ -392,8 +400,9 @@ def elect_preferred_leader(
 def elect_unclean_leader(
     control: ReplicationControl, topic: str, index: int, times: int = 1
 ) -> None:
-    """Let any live replica lead a leaderless partition, in sync or not, as `times` above. Raises
-    ApiError.
+    """Elect any live replica, in sync or not, for a partition without a leader.
+
+    `times` as above. Raises ApiError if none is elected.
     """
     partition = find_partition(control, topic, index)
     if partition.leader_id != NO_LEADER:
@@ -406,7 +415,7 @@ def elect_unclean_leader(
 
 
 def find_partition(control: ReplicationControl, topic: str, index: int) -> Partition:
-    """The partition; raises ApiError UNKNOWN_TOPIC_OR_PARTITION when there is none."""
+    """The partition. Raises ApiError UNKNOWN_TOPIC_OR_PARTITION."""
     if topic not in control.image.topics:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {topic}")
     partition = control.metadata.partition(topic, index)

@@ -1,22 +1,21 @@
-"""A follower: it finds where its log parts from the leader's, cuts it there, and then copies.
+"""A follower's fetcher: it truncates the log where it diverges from the leader's, then copies.
 
-The machine has one question at a time under way to its leader, and four states:
+The machine has one request at a time in flight to its leader, and four states:
 
     IDLE        there is no leader, no link to it, or a rule holds the follower
-    TRUNCATING  it has asked where the epoch of its last record ended (KIP-101)
-    FETCHING    it has asked for what comes after its last record
-    WAITING     the leader refused, or did not answer; after a pause it asks again
+    TRUNCATING  an OffsetForLeaderEpoch of its last record's epoch is in flight (KIP-101)
+    FETCHING    a Fetch from its log end offset is in flight
+    WAITING     the leader refused or did not answer; it sends the next request after a back-off
 
-Since KIP-595 a fetch carries the epoch of the last record, and the leader answers with the point of
-divergence instead of records when the histories differ: a modern follower is never TRUNCATING. The
-older ways are kept for showing why there are epochs at all (`Truncation`).
+Since KIP-595 a Fetch carries the epoch of the last record, and the leader answers with the point of
+divergence instead of records when the logs diverge: a modern follower is never TRUNCATING. The
+older ways show what epochs prevent (`Truncation`).
 
-An answer is what is new: records, the leader's high watermark and its log start. A follower learns
-the high watermark that its own fetch brought about only with the answer after that: one round trip
-late.
+An answer has records, the leader's high watermark and its log start offset. The high watermark that
+follows from a fetch reaches the follower with the next answer: one round trip late.
 
 The machine is pure: events in, effects out. It owns its replica's log. Answers carry the number of
-the question; late ones are dropped, as the table says.
+their request; late ones are dropped, as the table says.
 
 Source: AbstractFetcherThread, ReplicaFetcherThread.
 """
@@ -26,14 +25,14 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from mockbroker.core.log.epoch_cache import NO_EPOCH, NO_OFFSET, EpochCache
+from mockbroker.core.log.leader_epoch_cache import NO_EPOCH, NO_OFFSET, LeaderEpochCache
 from mockbroker.core.log.replica_log import LogSlice
 from mockbroker.core.log.segments import RollLimits
 from mockbroker.core.replication.replica import Replica
 
 
 class FetcherState(Enum):
-    __hash__ = object.__hash__  # a member is one object, and Enum's own is slow
+    __hash__ = object.__hash__  # a member is one object, and Enum's own hash is slow
 
     IDLE = "idle"
     TRUNCATING = "truncating"
@@ -41,11 +40,11 @@ class FetcherState(Enum):
     WAITING = "waiting"
 
 
-_ASKING = (FetcherState.TRUNCATING, FetcherState.FETCHING)
+_REQUESTING = (FetcherState.TRUNCATING, FetcherState.FETCHING)
 
 
 class Truncation(Enum):
-    """How a follower finds where its log diverges from the leader's."""
+    """The way in which a follower finds the divergence of its log."""
 
     FETCH = "fetch"  # by the epoch in each Fetch (KIP-595): Kafka since 2.7
     EPOCH = "epoch"  # by an OffsetForLeaderEpoch before the first Fetch (KIP-101): 0.11 to 2.6
@@ -63,14 +62,14 @@ class Follow(NamedTuple):
 
 
 class Halt(NamedTuple):
-    """The follower has no leader that it can fetch from."""
+    """The follower has no leader from which it can fetch."""
 
 
 class Fetched(NamedTuple):
     """Records, or none, with the leader's high watermark and log start."""
 
     number: int
-    taken: LogSlice | None
+    records: LogSlice | None
     high_watermark: int
     log_start_offset: int
 
@@ -100,14 +99,14 @@ class EpochEnd(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """An error instead of an answer."""
+    """An error."""
 
     number: int
     error: int
 
 
 class RetryDue(NamedTuple):
-    """The back-off is over, or the time to wait for an answer."""
+    """The back-off or the request timeout is over."""
 
     number: int
 
@@ -120,7 +119,7 @@ Event = Follow | Halt | Answer | RetryDue
 
 
 class Fetch(NamedTuple):
-    """Ask the leader for what comes at `offset`."""
+    """Request records from `offset` on."""
 
     number: int
     leader_id: int
@@ -131,7 +130,7 @@ class Fetch(NamedTuple):
 
 
 class OffsetForLeaderEpoch(NamedTuple):
-    """Ask the leader where `epoch` ended."""
+    """Request the end offset of `epoch`."""
 
     number: int
     leader_id: int
@@ -140,13 +139,13 @@ class OffsetForLeaderEpoch(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """Ask for a `RetryDue` with this number after the fetcher's back-off."""
+    """Schedule a `RetryDue` with this number after the fetcher's back-off."""
 
     number: int
 
 
 class Truncated(NamedTuple):
-    """The log was cut back to `offset`."""
+    """The log was truncated to `offset`."""
 
     former_end_offset: int
     offset: int
@@ -158,38 +157,40 @@ class Advanced(NamedTuple):
     former_high_watermark: int
 
 
-Question = Fetch | OffsetForLeaderEpoch
-Effect = Question | Pause | Truncated | Advanced
+FetcherRequest = Fetch | OffsetForLeaderEpoch
+Effect = FetcherRequest | Pause | Truncated | Advanced
 
 
 # -- the table -------------------------------------------------------------------------------------
 
 
-class Step(Enum):
-    """What an event makes a state do."""
+class FetcherAction(Enum):
+    """The action of an event in a state."""
 
     BEGIN = "follow this leader"
     STOP = "send no more requests"
-    TAKE = "append, and fetch on"
-    CUT = "truncate to where the logs diverge, and fetch on"
-    JUMP = "move into the range of the leader's log, and fetch on"
-    TRUNCATE = "truncate to the end of the epoch; fetch, or ask for the epoch before"
+    APPEND = "append, and fetch on"
+    DIVERGE = "truncate to where the logs diverge, and fetch on"
+    MOVE = "move into the range of the leader's log, and fetch on"
+    TRUNCATE = "truncate to the end of the epoch; fetch, or request the epoch before"
     BACK_OFF = "wait before the next request"
-    RETRY = "ask again"
+    RETRY = "send the request again"
     DROP = "drop the answer to an earlier request"
 
 
-_S = Step
-TRANSITIONS: dict[type[Event], tuple[Step, Step, Step, Step]] = {
+_S = FetcherAction
+TRANSITIONS: dict[
+    type[Event], tuple[FetcherAction, FetcherAction, FetcherAction, FetcherAction]
+] = {
     #            IDLE       TRUNCATING   FETCHING     WAITING
     Follow: (_S.BEGIN, _S.BEGIN, _S.BEGIN, _S.BEGIN),
     Halt: (_S.STOP, _S.STOP, _S.STOP, _S.STOP),
-    Fetched: (_S.DROP, _S.DROP, _S.TAKE, _S.DROP),
-    Diverged: (_S.DROP, _S.DROP, _S.CUT, _S.DROP),
-    OutOfRange: (_S.DROP, _S.DROP, _S.JUMP, _S.DROP),
+    Fetched: (_S.DROP, _S.DROP, _S.APPEND, _S.DROP),
+    Diverged: (_S.DROP, _S.DROP, _S.DIVERGE, _S.DROP),
+    OutOfRange: (_S.DROP, _S.DROP, _S.MOVE, _S.DROP),
     EpochEnd: (_S.DROP, _S.TRUNCATE, _S.DROP, _S.DROP),
     Refused: (_S.DROP, _S.BACK_OFF, _S.BACK_OFF, _S.DROP),
-    # In the middle of a question: it got lost.
+    # During a request: the request or its response was lost.
     RetryDue: (_S.DROP, _S.RETRY, _S.RETRY, _S.RETRY),
 }
 _NUMBERLESS = (Follow, Halt)
@@ -197,7 +198,7 @@ _COLUMNS = {state: column for column, state in enumerate(FetcherState)}
 
 
 class ReplicaFetcher:
-    """One follower of one partition."""
+    """The fetcher of one follower of one partition."""
 
     __slots__ = ("_number", "_settled", "following", "limits", "replica", "state", "truncation")
 
@@ -207,45 +208,45 @@ class ReplicaFetcher:
         self.truncation = truncation
         self.state = FetcherState.IDLE
         self.following: Follow | None = None
-        self._number = 0  # of the question under way
-        self._settled = False  # the log is known to be a beginning of the leader's
+        self._number = 0  # of the request in flight
+        self._settled = False  # the log is known to be a prefix of the leader's
 
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
-        """Take in one event; what the follower asks for, and what became of its copy."""
+        """Handle one event; returns the requests and the changes of the replica."""
         step = TRANSITIONS[type(event)][_COLUMNS[self.state]]
         if not isinstance(event, _NUMBERLESS) and event.number != self._number:
             return []
         match event:
-            case Fetched() if step is Step.TAKE:
-                return [*self._take(event, now_ms), *self._ask()]
-            case Follow() if step is Step.BEGIN:
+            case Fetched() if step is FetcherAction.APPEND:
+                return [*self._append(event, now_ms), *self._send()]
+            case Follow() if step is FetcherAction.BEGIN:
                 return self._begin(event)
-            case Halt() if step is Step.STOP:
+            case Halt() if step is FetcherAction.STOP:
                 self.state, self.following = FetcherState.IDLE, None
                 self._number += 1
-            case Diverged() if step is Step.CUT:
-                return [*self._cut(event.epoch, event.end_offset), *self._ask()]
-            case OutOfRange() if step is Step.JUMP:
-                return [*self._jump(event), *self._ask()]
-            case EpochEnd() if step is Step.TRUNCATE:
-                return [*self._cut(event.epoch, event.end_offset), *self._ask()]
-            case Refused() if step is Step.BACK_OFF:
+            case Diverged() if step is FetcherAction.DIVERGE:
+                return [*self._truncate_to_divergence(event.epoch, event.end_offset), *self._send()]
+            case OutOfRange() if step is FetcherAction.MOVE:
+                return [*self._move_into_range(event), *self._send()]
+            case EpochEnd() if step is FetcherAction.TRUNCATE:
+                return [*self._truncate_to_divergence(event.epoch, event.end_offset), *self._send()]
+            case Refused() if step is FetcherAction.BACK_OFF:
                 self.state = FetcherState.WAITING
                 return [Pause(self._number)]
-            case RetryDue() if step is Step.RETRY:
-                return self._ask()
+            case RetryDue() if step is FetcherAction.RETRY:
+                return self._send()
             case _:
-                assert step is Step.DROP
+                assert step is FetcherAction.DROP
         return []
 
-    # -- asking ------------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------
 
-    def is_asking(self, number: int) -> bool:
-        """Whether the question with this number is the one under way."""
-        return number == self._number and self.state in _ASKING
+    def is_in_flight(self, number: int) -> bool:
+        """Whether the request with this number is in flight."""
+        return number == self._number and self.state in _REQUESTING
 
     def _begin(self, leader: Follow) -> list[Effect]:
-        """Follow a leader; the one followed already is asked no second time."""
+        """Follow a leader. Does nothing if it is followed already."""
         if leader == self.following:
             return []
         self.following = leader
@@ -254,9 +255,9 @@ class ReplicaFetcher:
         if self.truncation is Truncation.HIGH_WATERMARK or self._latest_epoch() == NO_EPOCH:
             effects += self._truncate(self.replica.high_watermark)
             self._settled = True
-        return effects + self._ask()
+        return effects + self._send()
 
-    def _ask(self) -> list[Effect]:
+    def _send(self) -> list[Effect]:
         assert self.following is not None
         self._number += 1
         leader_id, leader_epoch = self.following
@@ -279,20 +280,20 @@ class ReplicaFetcher:
 
     # -- answers -----------------------------------------------------------------------------------
 
-    def _take(self, answer: Fetched, now_ms: int) -> list[Effect]:
+    def _append(self, answer: Fetched, now_ms: int) -> list[Effect]:
         replica = self.replica
         log = replica.log
         former = replica.high_watermark
         news = False
-        if answer.taken is not None:
-            log.append_slice(answer.taken, now_ms, self.limits)
+        if answer.records is not None:
+            log.append_slice(answer.records, now_ms, self.limits)
             news = True
         if answer.log_start_offset <= log.end_offset:
             news |= log.move_start(answer.log_start_offset)
-        news |= replica.follow_high_watermark(answer.high_watermark)
+        news |= replica.update_high_watermark(answer.high_watermark)
         return [Advanced(former)] if news else []
 
-    def _cut(self, epoch: int, end_offset: int) -> list[Effect]:
+    def _truncate_to_divergence(self, epoch: int, end_offset: int) -> list[Effect]:
         replica = self.replica
         point = truncation_point(
             replica.log.epochs, replica.log.end_offset, replica.high_watermark, epoch, end_offset
@@ -304,38 +305,38 @@ class ReplicaFetcher:
         former = self.replica.log.end_offset
         return [Truncated(former, offset)] if self.replica.truncate(offset) else []
 
-    def _jump(self, answer: OutOfRange) -> list[Effect]:
-        """The leader's log begins behind the end of this one, or ends before it
-        (fetchOffsetAndTruncate).
+    def _move_into_range(self, answer: OutOfRange) -> list[Effect]:
+        """Truncate to the leader's log end, or start at its log start, which is above the end of
+        this log (fetchOffsetAndTruncate).
         """
         log = self.replica.log
         if answer.log_end_offset < log.end_offset:
             return self._truncate(answer.log_end_offset)
         if answer.log_start_offset > log.end_offset:
             former = log.end_offset
-            self.replica.start_anew(answer.log_start_offset)
+            self.replica.truncate_fully_and_start_at(answer.log_start_offset)
             return [Truncated(former, answer.log_start_offset)]
         return []
 
 
-# -- where to cut ----------------------------------------------------------------------------------
+# -- truncation ------------------------------------------------------------------------------------
 
 
 class TruncationPoint(NamedTuple):
-    """Where a log is cut; `settled` once nothing above it can differ from the leader's."""
+    """The offset to truncate to; `settled` if the log below it is known to equal the leader's."""
 
     offset: int
     settled: bool
 
 
 def truncation_point(
-    epochs: EpochCache, log_end_offset: int, high_watermark: int, epoch: int, end_offset: int
+    epochs: LeaderEpochCache, log_end_offset: int, high_watermark: int, epoch: int, end_offset: int
 ) -> TruncationPoint:
-    """Where a follower cuts its log, given what the leader said of the follower's last epoch.
+    """The truncation of a follower, by the leader's answer about the follower's last epoch.
 
-    The leader names the largest epoch it has that is not above the one asked for, and where that
-    ended. An undefined answer leaves only what is known to be committed. When the follower has not
-    got that epoch, it drops what it has of later ones and has to ask again (KIP-279).
+    The leader answers with its largest epoch up to the requested one, and the end offset of that
+    epoch. After an undefined answer the follower keeps the log up to the high watermark. A follower
+    without that epoch drops its later epochs and sends another request (KIP-279).
     """
     if end_offset == NO_OFFSET:
         return TruncationPoint(high_watermark, True)

@@ -1,8 +1,8 @@
-"""A follower's requests to its leader, and the leader's answers.
+"""A follower's requests to its leader, and the leader's responses.
 
-The follower's machine and the leader speak of questions and answers (see `fetcher`); a log slice
-goes from one log to the other by reference. Here they become Kafka's Fetch and OffsetForLeaderEpoch
-for an interceptor.
+`fetcher` and the leader exchange requests and responses as plain tuples; a log slice goes from one
+log to the other by reference. For an interceptor they become Kafka's Fetch and OffsetForLeaderEpoch
+here.
 
 Source: RemoteLeaderEndPoint.
 """
@@ -42,34 +42,34 @@ Q = TypeVar("Q", bound="Fetch | OffsetForLeaderEpoch")
 
 
 class FollowerHop(Hop, Generic[Q]):
-    """One question of a follower. `broker_epoch` is that of the process that asks."""
+    """One request of a follower. `broker_epoch` is that of the sending process."""
 
-    __slots__ = ("broker_epoch", "key", "manager", "question", "replica")
+    __slots__ = ("broker_epoch", "fetcher_request", "key", "manager", "replica")
 
     def __init__(
-        self, manager: ReplicaManager, partition: Partition, replica: Replica, question: Q
+        self, manager: ReplicaManager, partition: Partition, replica: Replica, fetcher_request: Q
     ) -> None:
-        super().__init__(replica.node_id, question.leader_id)
-        self.question = question
+        super().__init__(replica.node_id, fetcher_request.leader_id)
+        self.fetcher_request = fetcher_request
         self.manager = manager
         self.key: PartitionKey = partition.key
         self.replica = replica
         self.broker_epoch = manager.metadata.processes[replica.node_id].epoch
 
-    def arrive(self) -> None:
-        self.manager.asked(self)
+    def handle_request(self) -> None:
+        self.manager.handle_request(self)
 
-    def take(self, answer: Answer) -> None:
-        self.manager.answered(self, answer)
+    def handle_answer(self, answer: Answer) -> None:
+        self.manager.handle_answer(self, answer)
 
     def lost(self) -> None:
-        self.manager.unanswered(self)
+        self.manager.handle_loss(self)
 
-    def refused(self, error: ErrorCode) -> Refused:
-        return Refused(self.question.number, int(error))
+    def error_answer(self, error: int) -> Refused:
+        return Refused(self.fetcher_request.number, int(error))
 
     def _partition(self, node_id: int) -> Partition | None:
-        """The partition as one of the two brokers knows it."""
+        """The partition in the image of one of the two brokers."""
         return self.manager.metadata.image_of(node_id).partition_by_id(*self.key)
 
     def _topic(self, node_id: int) -> str:
@@ -87,15 +87,15 @@ class FetchHop(FollowerHop[Fetch]):
     def request(self) -> FetchRequest:
         from mockbroker_protocol.messages import fetch as messages
 
-        question, config = self.question, self.manager.configs.get_int
+        fetch, limits = self.fetcher_request, self.manager.fetch_limits
         topic_id, index = self.key
         partition = messages.FetchPartition(
             partition=index,
-            current_leader_epoch=question.leader_epoch,
-            fetch_offset=question.offset,
-            last_fetched_epoch=question.last_epoch,
-            log_start_offset=question.log_start_offset,
-            partition_max_bytes=config("replica.fetch.max.bytes"),
+            current_leader_epoch=fetch.leader_epoch,
+            fetch_offset=fetch.offset,
+            last_fetched_epoch=fetch.last_epoch,
+            log_start_offset=fetch.log_start_offset,
+            partition_max_bytes=limits.partition_bytes_max,
             high_watermark=self.replica.high_watermark,
         )
         topic = messages.FetchTopic(partitions=[partition])
@@ -104,9 +104,9 @@ class FetchHop(FollowerHop[Fetch]):
         else:
             topic.topic_id = topic_id
         request = messages.FetchRequest(
-            max_wait_ms=config("replica.fetch.wait.max.ms"),
-            min_bytes=config("replica.fetch.min.bytes"),
-            max_bytes=config("replica.fetch.response.max.bytes"),
+            max_wait_ms=limits.wait_ms_max,
+            min_bytes=limits.bytes_min,
+            max_bytes=limits.bytes_max,
             topics=[topic],
         )
         if self.version < _REPLICA_STATE_SINCE:
@@ -133,12 +133,12 @@ class FetchHop(FollowerHop[Fetch]):
         result = messages.PartitionData(partition_index=index, high_watermark=-1, records=[])
         led = self._partition(self.receiver)
         match answer:
-            case Fetched(_, taken, high_watermark, log_start_offset):
+            case Fetched(_, records, high_watermark, log_start_offset):
                 result.high_watermark = high_watermark
                 result.log_start_offset = log_start_offset
                 result.last_stable_offset = -1 if led is None else led.last_stable_offset
-                if taken is not None:
-                    result.records = list(taken.batches.batches())
+                if records is not None:
+                    result.records = list(records.batches.batches())
             case Diverged(_, epoch, end_offset):
                 result.diverging_epoch = messages.EpochEndOffset(epoch, end_offset)
             case OutOfRange():
@@ -163,7 +163,7 @@ class OffsetForLeaderEpochHop(FollowerHop[OffsetForLeaderEpoch]):
 
         _, index = self.key
         partition = messages.OffsetForLeaderPartition(
-            index, self.question.leader_epoch, self.question.epoch
+            index, self.fetcher_request.leader_epoch, self.fetcher_request.epoch
         )
         topic = messages.OffsetForLeaderTopic(self._topic(self.sender), [partition])
         return messages.OffsetForLeaderEpochRequest(replica_id=self.sender, topics=[topic])

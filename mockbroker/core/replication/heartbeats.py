@@ -1,11 +1,11 @@
 """Sessions of brokers with the controller, by their heartbeats.
 
-A broker sends a heartbeat every `broker.heartbeat.interval.ms`, and again when the one before has
-had no answer for half a session. The controller fences a broker without a heartbeat for
+A broker sends a heartbeat every `broker.heartbeat.interval.ms`, and repeats it after half a session
+without a response. The controller fences a broker without a heartbeat for
 `broker.session.timeout.ms`, and unfences it with its next heartbeat.
 
-Heartbeats are sent only where an interceptor of the network wants them. The session of any other
-broker lasts as long as it runs and reaches the controller (see `controller`).
+Heartbeats are sent only where an interceptor of the network wants them. Any other broker keeps its
+session while it runs and reaches the controller (see `controller`).
 
 Source: BrokerLifecycleManager, BrokerHeartbeatManager.
 """
@@ -31,7 +31,7 @@ _API = ApiKey.BROKER_HEARTBEAT
 
 
 class HeartbeatHop(Hop):
-    """One heartbeat; the answer to it is an error code."""
+    """One heartbeat; the response is an error code."""
 
     __slots__ = ("_heartbeats",)
 
@@ -41,14 +41,11 @@ class HeartbeatHop(Hop):
         super().__init__(node_id, controller_id)
         self._heartbeats = heartbeats
 
-    def arrive(self) -> None:
-        self._heartbeats.arrived(self)
+    def handle_request(self) -> None:
+        self._heartbeats.handle_request(self)
 
-    def take(self, answer: ErrorCode) -> None:
-        self._heartbeats.answered(self.sender, answer)
-
-    def refused(self, error: ErrorCode) -> ErrorCode:
-        return error
+    def handle_answer(self, answer: ErrorCode) -> None:
+        self._heartbeats.handle_answer(self.sender, answer)
 
     def request(self) -> BrokerHeartbeatRequest:
         from mockbroker_protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
@@ -59,7 +56,7 @@ class HeartbeatHop(Hop):
             broker_epoch=broker.epoch,
             current_metadata_offset=broker.image.epoch,
             want_shut_down=broker.shutting_down,
-            cordoned_log_dirs=[],  # null is for brokers that have not recovered yet
+            cordoned_log_dirs=[],  # null only from a broker that has not recovered yet
         )
 
     def response(self, answer: ErrorCode) -> BrokerHeartbeatResponse:
@@ -73,30 +70,30 @@ class HeartbeatHop(Hop):
 
 
 class _Session:
-    """A broker that sends heartbeats, and when the next thing happens to it."""
+    """A broker that sends heartbeats, and its timers."""
 
-    __slots__ = ("beat", "end", "node_id")
+    __slots__ = ("expiry", "next_heartbeat", "node_id")
 
     def __init__(self, node_id: int) -> None:
         self.node_id = node_id
-        self.beat: Timer | None = None  # the next heartbeat
-        self.end: Timer | None = None  # of the session, if no heartbeat arrives
+        self.next_heartbeat: Timer | None = None  # the next heartbeat
+        self.expiry: Timer | None = None  # expires the session, if no heartbeat arrives
 
     def cancel(self) -> None:
-        for timer in (self.beat, self.end):
+        for timer in (self.next_heartbeat, self.expiry):
             if timer is not None:
                 timer.cancel()
-        self.beat = self.end = None
+        self.next_heartbeat = self.expiry = None
 
 
 class BrokerSessions(Protocol):
-    """The controller's part in sessions."""
+    """The controller's handling of sessions."""
 
     def heartbeat_received(self, broker: Broker) -> None:
-        """A heartbeat arrived, or heartbeats end and the broker reaches the controller."""
+        """Handle a heartbeat, or the end of heartbeats of a broker that reaches the controller."""
 
     def expire(self, broker: Broker) -> None:
-        """No heartbeat has arrived for the time of a session."""
+        """Fence a broker that has sent no heartbeat for the session timeout."""
 
 
 class Heartbeats:
@@ -130,7 +127,7 @@ class Heartbeats:
         self._sessions: dict[int, _Session] = {}
 
     def reconcile(self) -> None:
-        """Brokers, the controller or the interceptor changed: begin or end heartbeats."""
+        """Begin or end heartbeats, after a change of brokers, the controller or the interceptor."""
         interceptor = self._network.interceptor
         if interceptor is None and not self._sessions:
             return
@@ -145,47 +142,50 @@ class Heartbeats:
             if seen and session is None:
                 session = self._sessions[node_id] = _Session(node_id)
                 self._renew(session)
-                self._beat(session)
+                self._send_heartbeat(session)
             elif not seen and session is not None:
                 self._sessions.pop(node_id).cancel()
-                if self._is_there(broker):
+                if self._reaches_controller(broker):
                     self._controller.heartbeat_received(broker)
 
-    def _is_there(self, broker: Broker) -> bool:
-        """Whether a broker runs and has a way to the controller."""
+    def _reaches_controller(self, broker: Broker) -> bool:
+        """Whether a broker runs and reaches the controller."""
         running = self._metadata.is_running(broker.node_id)
         return running and broker.has_newest_image
 
     # -- brokers -----------------------------------------------------------------------------------
 
-    def _beat(self, session: _Session) -> None:
-        """Send a heartbeat, if the broker can, and the next when this one has had no answer."""
+    def _send_heartbeat(self, session: _Session) -> None:
+        """Send a heartbeat, if the broker can, and schedule its repetition."""
         retry_ms = self._configs.get_int("broker.session.timeout.ms") // 2
-        self._beat_after(session, max(retry_ms, 1))
+        self._schedule_heartbeat(session, max(retry_ms, 1))
         controller_id = self._metadata.image.controller_id
-        if self._is_there(self.processes[session.node_id]) and controller_id in self.brokers:
+        if (
+            self._reaches_controller(self.processes[session.node_id])
+            and controller_id in self.brokers
+        ):
             hop = HeartbeatHop(self, session.node_id, controller_id)
             self._network.send(hop)
 
-    def _beat_after(self, session: _Session, delay_ms: int) -> None:
-        if session.beat is not None:
-            session.beat.cancel()
+    def _schedule_heartbeat(self, session: _Session, delay_ms: int) -> None:
+        if session.next_heartbeat is not None:
+            session.next_heartbeat.cancel()
         runtime = self._runtime
-        session.beat = runtime.timers.call_at(
-            runtime.now_ms() + delay_ms, lambda: self._beat(session)
+        session.next_heartbeat = runtime.timers.call_at(
+            runtime.now_ms() + delay_ms, lambda: self._send_heartbeat(session)
         )
 
-    def answered(self, node_id: int, error: ErrorCode) -> None:
-        """The controller has answered; an error is as good as no answer."""
+    def handle_answer(self, node_id: int, error: ErrorCode) -> None:
+        """Handle the controller's response. An error counts as no response."""
         session = self._sessions.get(node_id)
         if session is not None and error is ErrorCode.NONE:
             interval_ms = self._configs.get_int("broker.heartbeat.interval.ms")
-            self._beat_after(session, max(interval_ms, 1))
+            self._schedule_heartbeat(session, max(interval_ms, 1))
 
     # -- the controller ----------------------------------------------------------------------------
 
-    def arrived(self, hop: HeartbeatHop) -> None:
-        """A heartbeat is with the broker that was the controller when it was sent."""
+    def handle_request(self, hop: HeartbeatHop) -> None:
+        """Handle a heartbeat on the broker that was the controller when it was sent."""
         session, broker = self._sessions.get(hop.sender), self.brokers.get(hop.sender)
         if self._metadata.image.controller_id != hop.receiver:
             error = ErrorCode.NOT_CONTROLLER
@@ -195,20 +195,20 @@ class Heartbeats:
             error = ErrorCode.NONE
             if session is not None:
                 self._renew(session)
-            if self._is_there(broker):
+            if self._reaches_controller(broker):
                 self._controller.heartbeat_received(broker)
         self._network.answer(hop, error)
 
     def _renew(self, session: _Session) -> None:
-        if session.end is not None:
-            session.end.cancel()
+        if session.expiry is not None:
+            session.expiry.cancel()
         runtime = self._runtime
         due_ms = runtime.now_ms() + self._configs.get_int("broker.session.timeout.ms")
-        session.end = runtime.timers.call_at(due_ms, lambda: self._expire(session))
+        session.expiry = runtime.timers.call_at(due_ms, lambda: self._expire(session))
 
     def _expire(self, session: _Session) -> None:
-        """No heartbeat has arrived for the time of a session."""
-        session.end = None
+        """Expire a session without a heartbeat."""
+        session.expiry = None
         broker = self.brokers.get(session.node_id)
-        if broker is not None and self._is_there(broker):
+        if broker is not None and self._reaches_controller(broker):
             self._controller.expire(broker)

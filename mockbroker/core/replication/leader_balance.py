@@ -1,15 +1,14 @@
-"""What the controller does now and then: preferred leaders come back, leaderless partitions get
-one.
+"""Two periodic tasks of the controller: preferred leader elections, and unclean elections.
 
 Every `leader.imbalance.check.interval.seconds` the preferred replica of each partition is elected,
-where it does not lead and could; unless `auto.leader.rebalance.enable` is off. KRaft moves them
-all. Releases before it moved a broker's partitions only when more than a tenth of those that it
-should lead were led by others.
+where it does not lead and is eligible, if `auto.leader.rebalance.enable` is on. KRaft moves all
+such partitions. Earlier releases moved a broker's partitions only if others led more than a tenth
+of those that prefer it.
 
-Every `unclean.leader.election.interval.ms` leaderless partitions are looked at whose topic allows
-unclean elections by now.
+Every `unclean.leader.election.interval.ms` a leader is elected for each leaderless partition whose
+topic allows unclean elections.
 
-No timer runs while there is nothing to do.
+No timer runs without such a partition.
 
 Source: QuorumController, ReplicationControlManager.maybeBalancePartitionLeaders; before KRaft,
 KafkaController.checkAndTriggerAutoLeaderRebalance.
@@ -18,7 +17,6 @@ KafkaController.checkAndTriggerAutoLeaderRebalance.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mockbroker.core.events import PreferredElectionFailed
@@ -30,17 +28,17 @@ if TYPE_CHECKING:
     from mockbroker.core.replication.replication_control import ReplicationControl
     from mockbroker.core.timing.timers import Timer
 
-# leader.imbalance.per.broker.percentage, which went with ZooKeeper, at its default.
+# The default of leader.imbalance.per.broker.percentage, which was removed with ZooKeeper.
 IMBALANCE_MAX = 0.1
 
 
 def imbalance(image: Image) -> dict[int, tuple[int, int]]:
-    """How many partitions each broker is preferred for and does not lead, and for how many it is
-    preferred at all.
+    """By broker: the number of partitions that prefer it and have another leader, and the number of
+    all that prefer it.
     """
     preferred: Counter[int] = Counter()
     missing: Counter[int] = Counter()
-    for partition in _partitions(image):
+    for partition in image.partitions():
         node_id = partition.replicas[0]
         preferred[node_id] += 1
         missing[node_id] += partition.leader_id != node_id
@@ -57,8 +55,8 @@ class LeaderBalance:
         self._preferred: Timer | None = None
         self._unclean: Timer | None = None
 
-    def note(self, partition: Partition) -> None:
-        """A partition's leader changed: maybe it is not the preferred one, or there is none."""
+    def leader_changed(self, partition: Partition) -> None:
+        """Schedule the tasks that a partition's new leader requires."""
         control = self._control
         if partition.leader_id == NO_LEADER and self._unclean is None:
             after_ms = control.configs.get_int("unclean.leader.election.interval.ms")
@@ -76,16 +74,16 @@ class LeaderBalance:
         control = self._control
         if control.configs.get("auto.leader.rebalance.enable"):
             eligible = self._imbalanced_brokers()
-            for partition in list(_partitions(control.image)):
+            for partition in control.image.partitions():
                 if partition.replicas[0] in eligible:
                     self._elect_preferred(partition)
-        for partition in _partitions(control.image):
+        for partition in control.image.partitions():
             if partition.leader_id != partition.replicas[0]:
-                self.note(partition)
+                self.leader_changed(partition)
                 return
 
     def _imbalanced_brokers(self) -> set[int]:
-        """The brokers that get their partitions back."""
+        """The brokers whose preferred partitions move back."""
         shares = imbalance(self._control.image)
         if self._control.profile.has_kraft:
             return {node_id for node_id, (missing, _) in shares.items() if missing}
@@ -113,7 +111,7 @@ class LeaderBalance:
 
     def _elect_unclean(self) -> None:
         self._unclean = None
-        leaderless = [p for p in _partitions(self._control.image) if p.leader_id == NO_LEADER]
+        leaderless = [p for p in self._control.image.partitions() if p.leader_id == NO_LEADER]
         for partition in leaderless:
             if partition.topic.configs.unclean_leader_election_enable:
                 change = PartitionChange(self._control, partition)
@@ -121,10 +119,5 @@ class LeaderBalance:
                 change.apply("unclean election")
         for partition in leaderless:
             if partition.leader_id == NO_LEADER:
-                self.note(partition)
+                self.leader_changed(partition)
                 return
-
-
-def _partitions(image: Image) -> Iterator[Partition]:
-    for topic in image.topics.values():
-        yield from topic.partitions

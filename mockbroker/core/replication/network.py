@@ -1,21 +1,21 @@
-"""The network between the brokers, and what travels on it: Kafka's requests and their answers.
+"""The network between the brokers: Kafka's requests and responses travel over it.
 
-A *link* leads from one broker to another, one way. It can be cut, so that what is sent over it is
-lost, also what is on its way; and it can be slow. Even the fastest message arrives later than it
-was sent: it is handed over by a timer, never within the sender's call.
+A *link* leads from one broker to another, one way. A cut link loses every message, also those in
+flight; a slow link delays it. Even on the fastest link a message arrives later than it was sent: a
+timer delivers it, never the sender's call.
 
-A broker takes part only while its process runs. A paused one sends nothing, and what arrives there
-waits until it is resumed. A message belongs to a connection between two processes: once one of them
-has ended, the message is lost, even if the broker was started again.
+A broker takes part only while its process runs. A paused broker sends nothing, and messages to it
+wait until it is resumed. A message belongs to a connection between two processes. When one of them
+ends, the message is lost, even if the broker starts again.
 
 A *hop* is one request of a broker to another, with its answer. Each kind of hop has an API of
-Kafka's. Its request and its answer are made into Kafka's structs only for an
-*interceptor*, which is there while rules for hops are in force, or while the journal records hops.
-Brokers that reach each other at once, without an interceptor, need no hops (`is_direct`): followers
-share the log of their leader, and requests are calls.
+Kafka's. Its request and answer become Kafka's structs only for an *interceptor*, which exists while
+rules for hops are in force or the journal records hops. Brokers that reach each other without delay
+and without an interceptor need no hops (`is_direct`): followers share the log of their leader, and
+requests are calls.
 
-Clients are not on this network. A broker gets metadata from the controller as long as both links
-between the two are up, see `controller`.
+Clients are not on this network. A broker gets metadata from the controller while both links between
+the two are up, see `controller`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Link = tuple[int, int]
 class Hop:
     """A request of the broker `sender` to the broker `receiver`, and its answer.
 
-    An *answer* is whatever the kind of hop gives back; only `response` makes it Kafka's.
+    The type of *answer* depends on the kind of hop; `response` converts it to Kafka's struct.
     """
 
     __slots__ = (
@@ -66,7 +66,7 @@ class Hop:
 
     @property
     def transactional_id(self) -> str:
-        """The transactional id that the hop is about, "" for none."""
+        """The transactional id of the request; "" without one."""
         return ""
 
     def request(self) -> msgspec.Struct:
@@ -77,34 +77,32 @@ class Hop:
         """An answer as Kafka's struct."""
         raise NotImplementedError
 
-    def refused(self, error: ErrorCode) -> Any:
-        """The answer that says `error` of all that the request is about."""
+    def error_answer(self, error: ErrorCode) -> Any:
+        """The answer with `error` for everything in the request; by default the error itself."""
+        return error
+
+    def handle_request(self) -> None:
+        """Handle the request on the receiver, which answers now, later, or never."""
         raise NotImplementedError
 
-    def arrive(self) -> None:
-        """The request is with its receiver, which answers it now, later, or never."""
-        raise NotImplementedError
-
-    def take(self, answer: Any) -> None:
-        """The answer is with the sender."""
+    def handle_answer(self, answer: Any) -> None:
+        """Handle the answer on the sender."""
         raise NotImplementedError
 
     def lost(self) -> None:
-        """The request or its answer does not arrive.
+        """The request or its answer is lost.
 
-        A real sender would not learn of the loss. Here the sender sets the timer by which it gives
-        up waiting, which most requests then do without.
+        A real sender would not notice. Here the sender sets its request timeout now, which most
+        requests then do without.
         """
 
-    def unreached(self) -> None:
-        """The connection breaks, which the sender may notice: the link to the receiver is cut, or
-        the receiver's process has ended.
-        """
+    def disconnected(self) -> None:
+        """The connection breaks: the link to the receiver is cut, or its process has ended."""
         self.lost()
 
 
 class NetworkProcess(Protocol):
-    """A broker's process: `epoch` differs for each, `state` is one of `broker_life`."""
+    """A broker's process: each has another `epoch`; `state` is one of `broker_life`."""
 
     @property
     def node_id(self) -> int: ...
@@ -115,23 +113,23 @@ class NetworkProcess(Protocol):
 
 
 class InterceptedHop(Protocol):
-    """One hop in the hands of an interceptor."""
+    """A hop that an interceptor handles."""
 
     def answered(self, answer: Any, late_ms: int) -> None:
-        """The receiver answers, `late_ms` later than it could."""
+        """The receiver answers, with an extra delay of `late_ms`."""
 
 
 class Interceptor(Protocol):
-    """Gets every hop, and decides what becomes of it."""
+    """Handles every hop instead of the network."""
 
     def intercepts(
         self, api: ApiKey, sender: int, receiver: int, partition: Partition | None = None
     ) -> bool:
-        """Whether it wants hops of this API, about this partition, to be sent."""
+        """Whether hops of this API, about this partition, must be sent as messages."""
         ...
 
     def on_send(self, hop: Hop) -> None:
-        """A hop is sent."""
+        """Handle a hop that was sent."""
 
 
 class Network:
@@ -160,11 +158,11 @@ class Network:
         self._now_ms = now_ms
         self._processes = processes
         self._paused: set[int] = set()
-        # What waits for a paused broker, by its node id.
+        # Callbacks that wait for a paused broker, by its node id.
         self._waiting: dict[int, list[Callable[[], None]]] = {}
         self._down: set[Link] = set()
         self._delays: dict[Link, int] = {}
-        self._generation = 0  # of all connections; a hop of an earlier one is lost
+        self._generation = 0  # of all connections; hops of an earlier one are lost
         self.interceptor: Interceptor | None = None
 
     # -- links -------------------------------------------------------------------------------------
@@ -172,16 +170,20 @@ class Network:
     def is_up(self, sender: int, receiver: int) -> bool:
         return (sender, receiver) not in self._down
 
+    def reaches(self, node_id: int, other: int) -> bool:
+        """Whether the links between two brokers are up both ways."""
+        return self.is_up(node_id, other) and self.is_up(other, node_id)
+
     @property
     def is_quiet(self) -> bool:
-        """Whether every link is up and takes no time, without an interceptor or a paused broker."""
+        """Whether every link is up and fast, no broker is paused, and there is no interceptor."""
         return not (self._down or self._delays or self._paused) and self.interceptor is None
 
     def is_direct(
         self, sender: int, receiver: int, api: ApiKey, partition: Partition | None = None
     ) -> bool:
-        """Whether a request and its answer take no time: neither broker is paused, and no
-        interceptor wants them.
+        """Whether a call can stand for a request and its answer: neither broker is paused, and no
+        interceptor wants the hop.
 
         A broker reaches itself without delay.
         """
@@ -189,19 +191,21 @@ class Network:
             return True
         if sender in self._paused or receiver in self._paused:
             return False
-        links = ((sender, receiver), (receiver, sender))
-        if sender != receiver and any(x in self._down or x in self._delays for x in links):
-            return False
+        if sender != receiver:
+            there, back = (sender, receiver), (receiver, sender)
+            down, delays = self._down, self._delays
+            if there in down or back in down or there in delays or back in delays:
+                return False
         return self.interceptor is None or not self.interceptor.intercepts(
             api, sender, receiver, partition
         )
 
     def cut(self, links: Iterable[Link]) -> None:
-        """Lose everything on these links from now on, also what is on its way."""
+        """Lose every message on these links from now on, also those in flight."""
         self._down.update(links)
 
     def heal(self, links: Iterable[Link] | None = None) -> None:
-        """Bring these links up again, or all of them, without the delay they had."""
+        """Restore these links, or all of them, and remove their delays."""
         if links is None:
             self._down.clear()
             self._delays.clear()
@@ -211,8 +215,8 @@ class Network:
             self._delays.pop(link, None)
 
     def reset(self) -> None:
-        """Restore all links and break all connections: every hop that was sent before is lost, also
-        one that an interceptor has or that waits for a paused broker. The interceptor stays.
+        """Restore all links and break all connections: every hop in flight is lost, also those that
+        an interceptor holds or that wait for a paused broker. The interceptor stays.
         """
         self.heal()
         self._generation += 1
@@ -220,7 +224,7 @@ class Network:
             self._wake(node_id)
 
     def delay(self, links: Iterable[Link], by_ms: int) -> None:
-        """Let every message of these links take `by_ms`."""
+        """Delay every message on these links by `by_ms`."""
         for link in links:
             if by_ms > 0:
                 self._delays[link] = by_ms
@@ -232,7 +236,7 @@ class Network:
         return frozenset(self._down)
 
     def groups(self, node_ids: Iterable[int]) -> list[set[int]]:
-        """The brokers in groups that reach each other, directly or over others."""
+        """The brokers in groups that reach each other, directly or through others."""
         rest = set(node_ids)
         groups = []
         while rest:
@@ -242,10 +246,7 @@ class Network:
                 rest -= found
                 group |= found
                 found = {
-                    other
-                    for node_id in found
-                    for other in rest
-                    if self.is_up(node_id, other) and self.is_up(other, node_id)
+                    other for node_id in found for other in rest if self.reaches(node_id, other)
                 }
             groups.append(group)
         return groups
@@ -253,8 +254,8 @@ class Network:
     # -- processes ---------------------------------------------------------------------------------
 
     def broker_changed(self, broker: NetworkProcess) -> None:
-        """The process of a broker was paused; or it was resumed or has ended, and what waited for
-        it goes on.
+        """The process of a broker was paused, resumed or ended. Unless it is paused, waiting
+        messages continue.
         """
         if broker.state == PAUSED:
             self._paused.add(broker.node_id)
@@ -291,6 +292,16 @@ class Network:
             again = partial(self._when_running, hop, node_id, epoch, call, ended)
             self._waiting.setdefault(node_id, []).append(again)
 
+    def _runs(self, hop: Hop, node_id: int, epoch: int | None) -> bool:
+        """Whether the process with this broker epoch runs, and the connection still exists."""
+        process = self._processes.get(node_id)
+        return (
+            process is not None
+            and process.state == RUNNING
+            and process.epoch == epoch
+            and hop.generation == self._generation
+        )
+
     def _epoch(self, node_id: int) -> int | None:
         process = self._processes.get(node_id)
         return None if process is None else process.epoch
@@ -300,31 +311,38 @@ class Network:
     def send(self, hop: Hop) -> None:
         """Send a request."""
         hop.generation = self._generation
-        hop.sender_epoch = self._epoch(hop.sender)
-        self._when_running(hop, hop.sender, hop.sender_epoch, partial(self._send, hop), hop.lost)
+        hop.sender_epoch = epoch = self._epoch(hop.sender)
+        if self._runs(hop, hop.sender, epoch):
+            self._send(hop)
+        else:
+            self._when_running(hop, hop.sender, epoch, partial(self._send, hop), hop.lost)
 
     def _send(self, hop: Hop) -> None:
         hop.receiver_epoch = self._epoch(hop.receiver)
         if self.interceptor is None:
-            self.carry_request(hop, hop.arrive, hop.unreached)
+            self.carry_request(hop, hop.handle_request, hop.disconnected)
         else:
             self.interceptor.on_send(hop)
 
     def answer(self, hop: Hop, answer: Any, late_ms: int = 0) -> None:
-        """Send the answer to a hop back, `late_ms` later than the link would have it.
+        """Send the answer to a hop, with an extra delay of `late_ms`.
 
-        A broker that sent the request to itself has the answer at once.
+        A broker's answer to itself arrives at once.
         """
-        send = partial(self._answer, hop, answer, late_ms)
-        self._when_running(hop, hop.receiver, hop.receiver_epoch, send, hop.unreached)
+        receiver, epoch = hop.receiver, hop.receiver_epoch
+        if self._runs(hop, receiver, epoch):
+            self._answer(hop, answer, late_ms)
+        else:
+            send = partial(self._answer, hop, answer, late_ms)
+            self._when_running(hop, receiver, epoch, send, hop.disconnected)
 
     def _answer(self, hop: Hop, answer: Any, late_ms: int) -> None:
         if hop.intercepted is not None:
             hop.intercepted.answered(answer, late_ms)
         elif hop.sender == hop.receiver:
-            hop.take(answer)
+            hop.handle_answer(answer)
         else:
-            self.carry_answer(hop, partial(hop.take, answer), hop.lost, late_ms)
+            self.carry_answer(hop, partial(hop.handle_answer, answer), hop.lost, late_ms)
 
     def carry_request(
         self,
@@ -333,10 +351,9 @@ class Network:
         lost: Callable[[], None],
         delay_ms: int = 0,
     ) -> None:
-        """Call `deliver` when the request arrives at its receiver, or `lost` if it does not."""
-        receiver, epoch = hop.receiver, hop.receiver_epoch
-        arrive = partial(self._when_running, hop, receiver, epoch, deliver, lost)
-        self._carry((hop.sender, receiver), arrive, lost, delay_ms)
+        """Call `deliver` when the request arrives at its receiver, or `lost` if it is lost."""
+        link = (hop.sender, hop.receiver)
+        self._carry(link, hop, hop.receiver_epoch, deliver, lost, delay_ms)
 
     def carry_answer(
         self,
@@ -345,25 +362,40 @@ class Network:
         lost: Callable[[], None],
         delay_ms: int = 0,
     ) -> None:
-        """Call `deliver` when the answer arrives at the sender, or `lost` if it does not."""
-        sender, epoch = hop.sender, hop.sender_epoch
-        arrive = partial(self._when_running, hop, sender, epoch, deliver, lost)
-        self._carry((hop.receiver, sender), arrive, lost, delay_ms)
+        """Call `deliver` when the answer arrives at the sender, or `lost` if it is lost."""
+        link = (hop.receiver, hop.sender)
+        self._carry(link, hop, hop.sender_epoch, deliver, lost, delay_ms)
 
     def _carry(
-        self, link: Link, arrive: Callable[[], None], lost: Callable[[], None], delay_ms: int
+        self,
+        link: Link,
+        hop: Hop,
+        epoch: int | None,
+        deliver: Callable[[], None],
+        lost: Callable[[], None],
+        delay_ms: int,
     ) -> None:
+        """Carry a message to the process with this broker epoch at the end of a link."""
         if link in self._down:
             lost()
         else:
             due_ms = self._now_ms() + self._delays.get(link, 0) + delay_ms
-            self._timers.call_at(due_ms, partial(self._arrive, link, arrive, lost))
+            self._timers.call_at(due_ms, partial(self._arrive, link, hop, epoch, deliver, lost))
 
-    def _arrive(self, link: Link, arrive: Callable[[], None], lost: Callable[[], None]) -> None:
-        if link not in self._down:
-            arrive()
-        else:
+    def _arrive(
+        self,
+        link: Link,
+        hop: Hop,
+        epoch: int | None,
+        deliver: Callable[[], None],
+        lost: Callable[[], None],
+    ) -> None:
+        if link in self._down:
             lost()
+        elif self._runs(hop, link[1], epoch):
+            deliver()
+        else:
+            self._when_running(hop, link[1], epoch, deliver, lost)
 
 
 def links_between(

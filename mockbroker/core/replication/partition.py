@@ -1,20 +1,20 @@
-"""One partition as its leader has it: log and watermarks, the ISR in which the leader believes, and
-what it knows of its followers.
+"""One partition as its leader has it: log and watermarks, the ISR by the leader's image, and the
+states of its followers.
 
 Nouns: a *replica* is one broker's copy, with a log of its own. The *high watermark* (HW) is the
-smallest log end offset in the ISR, and what consumers may read up to; the *last stable offset*
-(LSO) is where the first undecided transaction below it begins. A *watcher* is notified whenever one
-of them moves, the leader changes, or the log is truncated: a delayed Fetch or Produce is then tried
-again.
+smallest log end offset in the ISR, and the limit for consumers; the *last stable offset* (LSO) is
+the first offset of an open transaction below it, or the high watermark. A *watcher* is notified
+when one of them moves, the leader changes, or the log is truncated: a delayed Fetch or Produce is
+then tried again.
 
 All brokers whose images agree on a partition share one object. The object follows the leader: when
-the controller changes a partition and the leader cannot be reached, the newest image gets a
-*likeness* to change, and the leader goes on with the object that it has. A likeness whose leader
-has no image with its leadership has no followers' states, and its watermarks stand still.
+the controller changes a partition whose leader it cannot reach, the newest image gets a copy, and
+the leader keeps its object. A copy without its leader has no follower states, and its watermarks
+stand still.
 
-Followers that are caught up share the leader's log by reference. A follower that lags or differs
-has a replica of its own in `own_replicas`, and a state in `followers`; nothing here takes the
-leader's log end for the high watermark.
+Followers that are caught up share the leader's log by reference. A follower that lags or diverges
+has a replica of its own in `own_replicas`, and a state in `followers`. The leader's log end is
+therefore not always the high watermark.
 
 Source: kafka.cluster.Partition.
 """
@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import msgspec
 
 from mockbroker.core.log.emitters import emit_removed, emit_watermark
-from mockbroker.core.log.producer_state import WrittenBatch
-from mockbroker.core.log.record_errors import Refusal
+from mockbroker.core.log.producer_state import BatchMetadata
+from mockbroker.core.log.record_errors import BatchRefusal
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.log.validation import RECORD_LIST_TOO_LARGE, validate_batch
 from mockbroker.core.log.verification import VerificationGuard
@@ -59,29 +59,29 @@ _UNKNOWN_LEADER_EPOCH = int(ErrorCode.UNKNOWN_LEADER_EPOCH)
 
 
 class Watcher(Protocol):
-    """Someone who waits for a partition to change."""
+    """An observer of a partition's changes."""
 
     def partition_changed(self, partition: Partition) -> None:
         """HW, LSO or leader changed, or the log was truncated or deleted. May unwatch."""
 
 
 class PartitionMetadata(Protocol):
-    """What a partition's leader learns from metadata images (see `MetadataCache`)."""
+    """The metadata that a partition's leader uses (see `MetadataCache`)."""
 
     def has_newest_image(self, node_id: int) -> bool:
-        """Whether there is such a broker, and it has the newest image."""
+        """Whether the broker exists and has the newest image."""
         ...
 
-    def is_led_here(self, partition: Partition) -> bool:
-        """Whether this object is the one that the partition's leader has."""
+    def is_leader_object(self, partition: Partition) -> bool:
+        """Whether the leader's image has this object for the partition."""
         ...
 
     def is_alive(self, partition: Partition, node_id: int) -> bool:
-        """Whether a broker is registered and not fenced, as the leader knows it."""
+        """Whether a broker is registered and unfenced in the leader's image."""
         ...
 
-    def may_be_in_sync(self, partition: Partition, state: FollowerState) -> bool:
-        """Whether the controller would take a follower into the ISR, as the leader knows it."""
+    def is_isr_eligible(self, partition: Partition, state: FollowerState) -> bool:
+        """Whether, by the leader's image, the controller would accept a follower into the ISR."""
         ...
 
 
@@ -97,14 +97,15 @@ class LogMaintenance(Protocol):
     """Retention and the cleaner (see `LogManager`)."""
 
     def schedule(self, partition: Partition) -> None:
-        """Something changed in a partition's log: look at it in the next round."""
+        """Visit the partition's log in the next round: it has changed."""
         ...
 
 
 class PartitionHost(Protocol):
-    """What holds all partitions, and what they need from around them (ReplicaManager)."""
+    """The environment of all partitions (ReplicaManager)."""
 
     walks_all_records: bool
+    batch_records_max: int
     recorder: PartitionRecorder | None
 
     @property
@@ -118,10 +119,10 @@ class PartitionHost(Protocol):
 
 
 class AppendResult(msgspec.Struct, frozen=True, gc=False):
-    """What became of an append; the fields of a produce response.
+    """The result of an append; the fields of a produce response.
 
-    `base_offset` and `last_offset` are those of the first attempt when the batch was a duplicate.
-    Offsets and times that do not apply are -1.
+    `base_offset` and `last_offset` of a duplicate are those of the first attempt. Offsets and times
+    that do not apply are -1.
     """
 
     error: int = _NONE
@@ -129,15 +130,14 @@ class AppendResult(msgspec.Struct, frozen=True, gc=False):
     last_offset: int = -1
     log_append_time_ms: int = -1
     log_start_offset: int = -1
-    refusal: Refusal | None = None
+    refusal: BatchRefusal | None = None
     duplicate: bool = False
 
 
 class Partition:
-    """One partition, as all brokers see it whose images agree. `leader_id` is -1 without a leader.
+    """One partition, shared by all brokers whose images agree. `leader_id` is -1 without a leader.
 
-    `isr_in_flight` is the ISR that the leader has asked the controller for and that is not answered
-    yet; empty while there is none.
+    `isr_in_flight` is the ISR of an AlterPartition without an answer; empty without one.
     """
 
     __slots__ = (
@@ -179,28 +179,28 @@ class Partition:
     ) -> None:
         self.topic = topic
         self.index = index
-        self.key: PartitionKey = (topic.topic_id, index)  # all objects of this partition have it
+        self.key: PartitionKey = (topic.topic_id, index)  # equal in all objects of this partition
         self.replicas = replicas
         self.isr = isr
         self.isr_in_flight = _NO_ISR
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
-        self.partition_epoch = 0  # grows with every change of the controller's
-        # Who may lead although out of sync, and who led last (KIP-966); see `elections`.
+        self.partition_epoch = 0  # grows with every change by the controller
+        # Eligible leaders outside the ISR, and the last known leader (KIP-966); see `elections`.
         self.elr: tuple[int, ...] = ()
         self.last_known_elr: tuple[int, ...] = ()
         self.leader_epoch_start_offset = 0
         self.log = ReplicaLog()
-        if leader_epoch >= 0:  # none yet, as long as there was no leader
+        if leader_epoch >= 0:  # a partition has no epoch before its first leader
             self.log.epochs.assign(leader_epoch, 0)
         self.high_watermark = 0
-        self.high_watermark_limit: int | None = None  # a rule holds it
-        self.last_stable_offset_limit: int | None = None  # likewise
+        self.high_watermark_limit: int | None = None  # set by a rule
+        self.last_stable_offset_limit: int | None = None  # set by a rule
         self.last_stable_offset = 0
         self.own_replicas: dict[int, Replica] = {}
         self.followers: dict[int, FollowerState] = {}
         self.deleted = False
-        self.maintenance_scheduled = False  # the log manager visits the logs in its next round
+        self.maintenance_scheduled = False  # the log manager visits the log in its next round
         self._host = host
         self._watchers: dict[Watcher, None] = {}
 
@@ -219,25 +219,22 @@ class Partition:
         return self.log.end_offset
 
     @property
-    def effective_min_isr(self) -> int:
-        """min.insync.replicas, but no more than there are replicas (KIP-966)."""
-        wanted = self.topic.configs.min_insync_replicas
-        count = len(self.replicas)
-        return wanted if wanted < count else count
-
-    @property
     def under_min_isr(self) -> bool:
-        return len(self.isr) < self.effective_min_isr
+        """Whether fewer replicas are in sync than min.insync.replicas requires, or than exist if
+        that is less (KIP-966).
+        """
+        count = len(self.isr)
+        return count < self.topic.configs.min_insync_replicas and count < len(self.replicas)
 
     def replica(self, node_id: int) -> Replica | None:
-        """The copy that broker `node_id` holds, or None where it holds none."""
+        """The copy on broker `node_id`; None if it has none."""
         if node_id not in self.replicas:
             return None
         own = self.own_replicas.get(node_id)
         return Replica(node_id, self.log, self.high_watermark) if own is None else own
 
     def last_stable_offset_on(self, node_id: int) -> int:
-        """What a read_committed consumer may read up to on one of the replicas' brokers."""
+        """The limit of a read_committed consumer on one of the replicas' brokers."""
         own = self.own_replicas.get(node_id)
         if own is None:
             return self.last_stable_offset
@@ -246,8 +243,8 @@ class Partition:
 
     @property
     def low_watermark(self) -> int:
-        """The smallest log start offset of the replicas on live brokers (DeleteRecords waits for
-        it).
+        """The smallest log start offset of the replicas on live brokers. DeleteRecords waits for
+        it.
         """
         lowest = self.log.start_offset
         for node_id, state in self.followers.items():
@@ -272,11 +269,11 @@ class Partition:
         now_ms: int,
         guard: VerificationGuard | None = None,
     ) -> AppendResult:
-        """Append one batch of a client, as the leader; the order of the checks is Kafka's.
+        """Append one batch of a client, as the leader; the checks have Kafka's order.
 
-        `batch` is one whole batch of format v2 and `header` its header. A transactional batch is
-        appended without its transaction being verified if `guard` is None. Watchers are notified
-        later: call `notify` once everything of a request is appended.
+        `batch` is one whole batch of format v2 and `header` its header. Without a `guard` a
+        transactional batch is appended unverified. The caller calls `notify` once it has appended
+        all batches of a request.
         """
         log = self.log
         if acks == ACKS_ALL and self.under_min_isr:
@@ -292,8 +289,9 @@ class Partition:
             now_ms,
             topic_partition=(topic.name, self.index),
             walk_always=self._host.walks_all_records,
+            records_max=self._host.batch_records_max,
         )
-        if isinstance(valid, Refusal):
+        if isinstance(valid, BatchRefusal):
             return self._refused(valid)
         if len(valid) > configs.roll_limits.segment_bytes:
             return self._refused(RECORD_LIST_TOO_LARGE)
@@ -303,14 +301,14 @@ class Partition:
                 return refused
         return self._write(valid, header, now_ms, now_ms if configs.log_append_time else -1)
 
-    def _refused(self, refusal: Refusal) -> AppendResult:
-        log_start = self.log.start_offset if refusal.tells_log_start else -1
+    def _refused(self, refusal: BatchRefusal) -> AppendResult:
+        log_start = self.log.start_offset if refusal.has_log_start_offset else -1
         return AppendResult(refusal.error, log_start_offset=log_start, refusal=refusal)
 
     def _check_producer(
         self, header: BatchHeader, now_ms: int, guard: VerificationGuard | None
     ) -> AppendResult | None:
-        """Answer a retry as before or refuse what does not follow; None if it may be appended."""
+        """The answer to a retry, or an error of the producer's epoch or sequence; None if valid."""
         log = self.log
         producers = log.producers
         producers.expire(now_ms, self._host.configs.get_int(LONG_PRODUCER_EXPIRATION))
@@ -351,7 +349,7 @@ class Partition:
             log.producers.append(
                 header.producer_id,
                 header.producer_epoch,
-                WrittenBatch(
+                BatchMetadata(
                     header.base_sequence, header.last_sequence, base_offset, last_offset, timestamp
                 ),
                 bool(header.attributes & TRANSACTIONAL_MASK),
@@ -360,11 +358,10 @@ class Partition:
         return AppendResult(_NONE, base_offset, last_offset, append_time_ms, log.start_offset)
 
     def append_records(self, batches: Buffer, now_ms: int, acks: int = ACKS_ALL) -> AppendResult:
-        """Append batches of the broker's own (offset commits, markers).
+        """Append batches of the broker itself (offset commits, markers).
 
-        They are taken as valid: only their place in the log is filled in. The result tells the
-        first base offset and the last offset; with acks=all NOT_ENOUGH_REPLICAS when the ISR is too
-        small. Watchers are notified.
+        They are not validated. The result has the first base offset and the last offset. With
+        acks=all the error is NOT_ENOUGH_REPLICAS if the ISR is too small. Watchers are notified.
         """
         if acks == ACKS_ALL and self.under_min_isr:
             return AppendResult(_NOT_ENOUGH_REPLICAS, log_start_offset=self.log.start_offset)
@@ -381,10 +378,10 @@ class Partition:
     def advance_high_watermark(self) -> bool:
         """Raise the high watermark to the smallest log end offset of the ISR; False if it stays.
 
-        It stays while the ISR is smaller than min.insync.replicas. It also waits for followers that
-        are about to join the ISR: those that the leader has asked the controller to add, and those
-        that are caught up and may be in sync. Else a follower behind a slow link would never be at
-        the high watermark, and so never join (Partition.maybeIncrementLeaderHW).
+        It stays while the ISR is smaller than min.insync.replicas. It also waits for followers
+        about to join the ISR: those of a requested expansion, and those that are caught up and
+        eligible. Otherwise a follower behind a slow link would never reach the high watermark, and
+        never join (Partition.maybeIncrementLeaderHW).
         """
         if self.under_min_isr:
             return False
@@ -392,7 +389,7 @@ class Partition:
         offset = log.end_offset
         if self.followers:
             for node_id, state in self.followers.items():
-                if state.fetched_offset < offset and self._waits_for(node_id, state):
+                if state.fetched_offset < offset and self._should_wait_for(node_id, state):
                     offset = state.fetched_offset
         if self.high_watermark_limit is not None:
             offset = min(offset, self.high_watermark_limit)
@@ -403,29 +400,29 @@ class Partition:
         self._refresh_last_stable_offset()
         return True
 
-    def _waits_for(self, node_id: int, state: FollowerState) -> bool:
-        """Whether the high watermark must not pass what a follower has."""
+    def _should_wait_for(self, node_id: int, state: FollowerState) -> bool:
+        """Whether the high watermark must not pass a follower's log end."""
         if node_id in self.isr or node_id in self.isr_in_flight:
             return True
         host = self._host
         lag_ms_max = host.configs.get_int("replica.lag.time.max.ms")
         return state.is_caught_up(
             self.log.end_offset, host.runtime.now_ms(), lag_ms_max
-        ) and host.metadata.may_be_in_sync(self, state)
+        ) and host.metadata.is_isr_eligible(self, state)
 
     def force_high_watermark(self, offset: int) -> None:
-        """Put the high watermark anywhere in the log, back as well. Watchers are notified."""
-        emit_watermark(self._host.runtime, self, offset)
-        self.log.high_watermark_moved(self.high_watermark, offset)
-        self.adopt(self.log, offset)
+        """Set the high watermark to any offset of the log, also a lower one. Watchers are
+        notified.
+        """
+        runtime, log = self._host.runtime, self.log
+        former, end_offset = self.high_watermark, log.end_offset
+        emit_watermark(runtime, self, self.leader_id, former, offset, end_offset, runtime.cause)
+        log.high_watermark_moved(former, offset)
+        self.set_leader_log(log, offset)
         self.notify()
 
     def _refresh_last_stable_offset(self) -> None:
-        unstable = self.log.producers.first_unstable_offset()
-        if unstable >= 0:
-            unstable = max(unstable, self.log.start_offset)
-        high_watermark = self.high_watermark
-        stable = unstable if 0 <= unstable < high_watermark else high_watermark
+        stable = self.log.last_stable_offset(self.high_watermark)
         limit = self.last_stable_offset_limit
         if limit is not None:
             stable = max(min(stable, limit), self.log.start_offset)
@@ -438,7 +435,8 @@ class Partition:
         self.notify()
 
     def delete_records(self, offset: int) -> tuple[int, int]:
-        """Move the log start to `offset` (-1: the high watermark); (error, offset asked for).
+        """Move the log start to `offset` (-1: the high watermark); returns the error and the
+        offset.
 
         The checks are those of Partition.deleteRecordsOnLeader. Watchers are notified.
         """
@@ -457,7 +455,7 @@ class Partition:
     # -- leadership and life -----------------------------------------------------------------------
 
     def become_leader(self, leader_id: int, leader_epoch: int, isr: list[int]) -> None:
-        """Let `leader_id` (-1: nobody) lead from now on, under a higher epoch, with this ISR.
+        """Make `leader_id` (-1: none) the leader, under a higher epoch, with this ISR.
 
         A broker that cannot reach the controller leads once it gets the image (`begin_epoch`).
         """
@@ -475,10 +473,10 @@ class Partition:
         self.notify()
 
     def begin_epoch(self, *, new_leader: bool) -> None:
-        """Let the leader begin its epoch at its log end.
+        """Begin the leader's epoch at its log end.
 
-        Another leader may have another log: then that is the partition's from now on, and whoever
-        shared the former one keeps a copy of it.
+        The log of a new leader becomes the partition's; replicas that shared the former log keep a
+        copy.
         """
         leader_id = self.leader_id
         if leader_id in self.own_replicas:
@@ -486,7 +484,7 @@ class Partition:
         if new_leader:
             now_ms = self._host.runtime.now_ms()
             self.followers = {
-                node_id: FollowerState.unknown(node_id, in_sync=node_id in self.isr, now_ms=now_ms)
+                node_id: FollowerState.reset(node_id, in_sync=node_id in self.isr, now_ms=now_ms)
                 for node_id in self.own_replicas
             }
         self.leader_epoch_start_offset = self.log.end_offset
@@ -494,18 +492,18 @@ class Partition:
         self.advance_high_watermark()
 
     def _switch_log(self, leader_id: int) -> None:
-        """Let the leader's log be the one that `leader_id` has; whoever shared the former one keeps
-        a copy.
+        """Make `leader_id`'s log the partition's; replicas that shared the former log keep a
+        copy.
         """
         own = self.own_replicas.pop(leader_id)
         for node_id in self.replicas:
             if node_id != leader_id and node_id not in self.own_replicas:
                 copy = Replica(node_id, self.log.fork(), self.high_watermark)
                 self.own_replicas[node_id] = copy
-        self.adopt(own.log, own.high_watermark)
+        self.set_leader_log(own.log, own.high_watermark)
 
-    def adopt(self, log: ReplicaLog, high_watermark: int) -> None:
-        """Let this be the leader's log."""
+    def set_leader_log(self, log: ReplicaLog, high_watermark: int) -> None:
+        """Make `log` the leader's log."""
         self.log = log
         self.high_watermark = high_watermark
         log.producers.high_watermark_moved(high_watermark)
@@ -515,16 +513,16 @@ class Partition:
         """Replace the ISR; a smaller one may let the high watermark move."""
         self.isr = isr
         self.isr_in_flight = _NO_ISR
-        if self._host.metadata.is_led_here(self):
+        if self._host.metadata.is_leader_object(self):
             self.advance_high_watermark()
         self.notify()
 
     # -- images that differ ------------------------------------------------------------------------
 
-    def likeness(self, own_replicas: dict[int, Replica]) -> Partition:
-        """The same partition for another image, with the replicas that count there.
+    def copy_with(self, own_replicas: dict[int, Replica]) -> Partition:
+        """A copy of the partition for another image, with the replicas of that image.
 
-        The leader's log is the same one: neither of the two objects has a second copy of anything.
+        Both objects share the leader's log.
         """
         other = Partition(
             topic=self.topic,
@@ -545,8 +543,8 @@ class Partition:
         other.own_replicas = own_replicas
         return other
 
-    def take_metadata(self, newer: Partition) -> None:
-        """Believe what another object of this partition says of leader, replicas and ISR."""
+    def copy_metadata_from(self, newer: Partition) -> None:
+        """Take leader, replicas and ISR from another object of this partition."""
         self.replicas, self.isr, self.isr_in_flight = newer.replicas, newer.isr, _NO_ISR
         self.leader_id, self.leader_epoch = newer.leader_id, newer.leader_epoch
         self.partition_epoch = newer.partition_epoch
@@ -555,11 +553,11 @@ class Partition:
     def truncate(self, offset: int) -> None:
         """Cut the log back to `offset`; watermarks follow."""
         if self.log.truncate(offset):
-            self.adopt(self.log, min(self.high_watermark, self.log.end_offset))
+            self.set_leader_log(self.log, min(self.high_watermark, self.log.end_offset))
             self.notify()
 
     def delete(self) -> None:
-        """The topic is deleted: delayed operations complete."""
+        """Delete the partition with its topic: delayed operations complete."""
         self.deleted = True
         self.maintenance_scheduled = True  # a deleted log needs no maintenance
         self.notify()
@@ -573,12 +571,12 @@ class Partition:
         self._watchers.pop(watcher, None)
 
     def log_start_moved(self) -> None:
-        """The start of the log was moved: watchers are notified."""
+        """Handle a new log start offset: watchers are notified."""
         self._refresh_last_stable_offset()
         self.notify()
 
     @property
-    def watched(self) -> bool:
+    def has_watchers(self) -> bool:
         return bool(self._watchers)
 
     def notify(self) -> None:

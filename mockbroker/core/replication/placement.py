@@ -1,11 +1,10 @@
-"""Where the replicas of new partitions go (Kafka's StripedReplicaPlacer).
+"""The placement of replicas of new partitions (Kafka's StripedReplicaPlacer).
 
 Brokers form one ring per rack; racks form a ring of their own. Each partition starts one rack
 further than the one before, takes its leader from a live broker there, and its followers from the
-next racks in turn. Within one partition no broker is taken twice; over a round of partitions
-leaders spread evenly, and replicas cover as many racks as there are. After as many partitions as
-there are live brokers both rings are shuffled, so that the same sets of brokers do not pair up for
-ever.
+next racks in turn. No broker has two replicas of a partition. Over a round of partitions leaders
+spread evenly, and replicas cover as many racks as possible. After as many partitions as there are
+live brokers both rings are shuffled, so that the same sets of brokers do not recur.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class _Ring:
             self.offset = ids.below(len(self.brokers))
 
     def next(self, epoch: int) -> int:
-        """The next broker for partition number `epoch` of this round, or -1 when all were given."""
+        """The next broker for partition number `epoch` of this round, or -1 when all are used."""
         if not self.brokers:
             return -1
         if self.epoch != epoch:
@@ -95,7 +94,7 @@ class _Placer:
             leader = self.racks[leader_rack].unfenced.next(self.epoch)
         replicas = [leader]
         rack = self.offset
-        skip = leader_rack  # the leader's rack has had its turn in the first lap
+        skip = leader_rack  # the leader's rack is skipped in the first lap
         while len(replicas) < replication_factor:
             if rack == skip:
                 skip = -1
@@ -120,8 +119,8 @@ def place_replicas(
 ) -> list[list[int]]:
     """Replica lists, preferred leader first, for `partition_count` new partitions.
 
-    Raises ApiError INVALID_REPLICATION_FACTOR when the factor is not positive, when there are fewer
-    registered brokers than it asks for, or when none of them is alive.
+    Raises ApiError INVALID_REPLICATION_FACTOR if the factor is not positive or exceeds the number
+    of registered brokers, or if no broker is alive.
     """
     if replication_factor <= 0:
         raise ApiError(

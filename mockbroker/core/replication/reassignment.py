@@ -1,8 +1,8 @@
-"""Moving a partition to other brokers (KIP-455).
+"""Reassignment of a partition's replicas (KIP-455).
 
-A reassignment adds the new replicas to the list, waits until all that shall stay are in sync, and
-then removes the old ones. What only reorders replicas is done at once. `elections` ends a
-reassignment with the change of the ISR that makes it complete.
+A reassignment adds the new replicas to the list, waits until all target replicas are in sync, and
+then removes the old ones. A new order alone takes effect at once. `elections` ends a reassignment
+with the change of the ISR that completes it.
 
 Source: ReplicationControlManager.alterPartitionReassignment, PartitionReassignmentRevert.
 """
@@ -14,10 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.replication.control import check_replicas
 from mockbroker.core.replication.elections import Election, PartitionChange
 from mockbroker.core.replication.partition import Partition
 from mockbroker.core.replication.replication_control import NOT_REASSIGNED
+from mockbroker.core.replication.topic_plans import check_replicas
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def reassign(
     *,
     may_change_factor: bool,
 ) -> None:
-    """Start to move a partition to `target`, or with None call the move off. Raises ApiError."""
+    """Begin to move a partition to `target`, or cancel the reassignment (None). Raises ApiError."""
     plan_reassignment(control, topic, index, target, may_change_factor=may_change_factor)()
 
 
@@ -44,13 +44,13 @@ def plan_reassignment(
     *,
     may_change_factor: bool,
 ) -> Callable[[], object]:
-    """What `reassign` would do now, to be called when everything else is planned.
+    """Check and prepare a reassignment; the result carries it out.
 
     Raises ApiError.
     """
     partition = _find_partition(control, topic, index)
     if target is None:
-        return _plan_call_off(control, partition)
+        return _plan_cancel(control, partition)
     check_replicas(control, target, None)
     present = _settled_replicas(control, partition)
     if not may_change_factor and len(target) != len(present):
@@ -67,8 +67,10 @@ def plan_reassignment(
     return partial(change.apply, "reassignment")
 
 
-def _plan_call_off(control: ReplicationControl, partition: Partition) -> Callable[[], object]:
-    """Go back to the replicas of before, unless no leader would be left among them."""
+def _plan_cancel(control: ReplicationControl, partition: Partition) -> Callable[[], object]:
+    """Revert to the former replicas. If none of these is in sync, the first becomes the ISR. That
+    loses records, and requires `unclean.leader.election.enable` (PartitionReassignmentRevert).
+    """
     ongoing = control.reassignment_of(partition)
     if ongoing == NOT_REASSIGNED:
         raise ApiError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
@@ -78,6 +80,8 @@ def _plan_call_off(control: ReplicationControl, partition: Partition) -> Callabl
     change.adding, change.removing = [], []
     if partition.topic.configs.unclean_leader_election_enable:
         change.election = Election.UNCLEAN
+        if not change.isr:
+            change.isr, change.reverts_uncleanly = change.replicas[:1], True
     elif not change.isr:
         raise ApiError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -85,7 +89,7 @@ def _plan_call_off(control: ReplicationControl, partition: Partition) -> Callabl
             f"{partition.topic.name}:{partition.index} because it would require an unclean leader "
             "election.",
         )
-    return partial(change.apply, "reassignment called off")
+    return partial(change.apply, "reassignment cancelled")
 
 
 def _find_partition(control: ReplicationControl, topic: str, index: int) -> Partition:
@@ -102,6 +106,6 @@ def _find_partition(control: ReplicationControl, topic: str, index: int) -> Part
 
 
 def _settled_replicas(control: ReplicationControl, partition: Partition) -> list[int]:
-    """The replicas without those that a reassignment under way was still adding."""
+    """The replicas without those that a reassignment is still adding."""
     adding = control.reassignment_of(partition).adding
     return [node_id for node_id in partition.replicas if node_id not in adding]

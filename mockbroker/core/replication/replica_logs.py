@@ -1,4 +1,4 @@
-"""The logs of one partition: the leader's, which most replicas share, and those that differ."""
+"""The distinct logs of one partition: the leader's, which most replicas share, and the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class DistinctLog(NamedTuple):
-    """One log of a partition, by the broker that holds it, and up to where it is settled."""
+    """One log of a partition, with a broker that holds it and its watermarks."""
 
     node_id: int
     log: ReplicaLog
@@ -20,7 +20,7 @@ class DistinctLog(NamedTuple):
 
 
 def logs_of(partition: Partition) -> Iterator[DistinctLog]:
-    """Each log of a partition once: the leader's, then those of replicas that differ."""
+    """Each log of a partition once: the leader's first."""
     log = partition.log
     yield DistinctLog(
         partition.leader_id, log, partition.high_watermark, partition.last_stable_offset
@@ -32,6 +32,5 @@ def logs_of(partition: Partition) -> Iterator[DistinctLog]:
             continue
         seen.add(id(own))
         high_watermark = min(replica.high_watermark, own.end_offset)
-        unstable = own.producers.first_unstable_offset()
-        stable = unstable if 0 <= unstable < high_watermark else high_watermark
+        stable = own.last_stable_offset(high_watermark)
         yield DistinctLog(replica.node_id, own, high_watermark, stable)

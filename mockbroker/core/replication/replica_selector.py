@@ -1,4 +1,4 @@
-"""Which replica a consumer is told to read from (KIP-392)."""
+"""The preferred read replica of a consumer (KIP-392)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ NO_PREFERENCE = -1
 def preferred_replica(
     cluster: Cluster, partition: Partition, rack_id: str, fetch_offset: int
 ) -> int:
-    """The node id of a follower that the consumer should rather ask, or -1 to stay at the leader.
+    """The node id of the follower to fetch from, or -1 for the leader.
 
-    Asked on the leader only. With any `replica.selector.class` but Kafka's rack-aware one consumers
-    stay at the leader, which is what Kafka's LeaderSelector does. Candidates are the replicas of
-    the ISR in the consumer's rack that hold the offset; the leader wins if it is among them, then
-    the one with the furthest log end, then the highest node id (ReplicaView.comparator).
+    For requests to the leader only. With any `replica.selector.class` but Kafka's rack-aware one
+    consumers stay at the leader, as with Kafka's LeaderSelector. Candidates are the replicas of the
+    ISR in the consumer's rack that have the offset; the leader wins if it is among them, then the
+    one with the furthest log end, then the highest node id (ReplicaView.comparator).
     """
     if not rack_id or cluster.config("replica.selector.class") != RACK_AWARE:
         return NO_PREFERENCE

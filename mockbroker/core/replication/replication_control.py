@@ -1,7 +1,7 @@
-"""What the controller keeps of topics and partitions, and works with when it changes them.
+"""The controller's state of topics and partitions.
 
-The functions that change them take a `ReplicationControl`: those of `elections` for leaders and
-ISRs, of `reassignment` for replicas, and of `control` for new topics and partitions.
+The functions that change it take a `ReplicationControl`: those of `elections` for leaders and ISRs,
+of `reassignment` for replicas, and of `topic_plans` for new topics and partitions.
 
 Source: ReplicationControlManager.
 """
@@ -21,7 +21,7 @@ ELR_FEATURE = "eligible.leader.replicas.version"
 
 
 class Reassignment(NamedTuple):
-    """Replicas on their way in and out of a partition's list of replicas."""
+    """Replicas that a reassignment adds to a partition's replicas and removes from them."""
 
     adding: list[int]
     removing: list[int]
@@ -31,7 +31,7 @@ NOT_REASSIGNED = Reassignment([], [])
 
 
 class ReplicationControl:
-    """The topics and partitions of one cluster, as the controller has them."""
+    """The topics and partitions of one cluster, in the controller's image."""
 
     __slots__ = (
         "_features",
@@ -54,11 +54,12 @@ class ReplicationControl:
         self.replication = replication
         self._features = services.features
         self._unified_names: dict[str, set[str]] = {}
-        # The last leader epochs of partitions of deleted topics, which a snapshot may bring back.
+        # The last leader epochs of partitions of deleted topics. A snapshot may restore such a
+        # topic.
         self.former_epochs: dict[PartitionKey, int] = {}
-        # Reassignments that wait for replicas to come in sync.
+        # Reassignments whose target replicas are not all in sync.
         self.reassignments: dict[PartitionKey, Reassignment] = {}
-        # Called with a partition that has another leader, no leader any more, or another epoch.
+        # Called with a partition after a change of its leader or leader epoch.
         self.on_leader_elected: list[Callable[[Partition], None]] = []
 
     @property
@@ -72,24 +73,24 @@ class ReplicationControl:
         return self._features.level(ELR_FEATURE) > 0
 
     def reassignment_of(self, partition: Partition) -> Reassignment:
-        """What is under way for the partition; empty lists when nothing is."""
+        """The reassignment of the partition; empty lists without one."""
         return self.reassignments.get(partition.key, NOT_REASSIGNED)
 
     # -- names of topics that would collide --------------------------------------------------------
 
     def colliding_topic(self, name: str) -> str | None:
-        """A topic whose name equals `name` once dots are underscores, or None."""
+        """A topic whose name equals `name` with dots as underscores; None without one."""
         if "." not in name and "_" not in name:
             return None
         return min(self._unified_names.get(name.replace(".", "_"), ()), default=None)
 
-    def name_taken(self, name: str) -> None:
-        """A topic of this name was created."""
+    def name_added(self, name: str) -> None:
+        """Record that a topic of this name was created."""
         if "." in name or "_" in name:
             self._unified_names.setdefault(name.replace(".", "_"), set()).add(name)
 
-    def name_freed(self, name: str) -> None:
-        """The topic of this name was deleted."""
+    def name_removed(self, name: str) -> None:
+        """Record that the topic of this name was deleted."""
         names = self._unified_names.get(name.replace(".", "_"))
         if names is not None:
             names.discard(name)

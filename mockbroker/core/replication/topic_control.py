@@ -1,8 +1,8 @@
-"""The controller creates, grows and deletes topics.
+"""The controller creates, extends and deletes topics.
 
-A new topic is a plan first (`control`), so that a request which only validates takes the same path.
-An internal topic is created on first use, with partitions, factor and configs of its own broker
-configs.
+A new topic is a plan first (`topic_plans`), so that a request which only validates takes the same
+path. An internal topic is created on first use, with partitions, replication factor and configs
+from the broker configs for it.
 
 Source: ReplicationControlManager; AutoTopicCreationManager for internal topics.
 """
@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 from mockbroker.core.errors import ApiError
 from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker.core.log.emitters import emit_topic_deleted
-from mockbroker.core.log.epoch_cache import NO_EPOCH
+from mockbroker.core.log.leader_epoch_cache import NO_EPOCH
 from mockbroker.core.metadata.topic import (
     GROUP_METADATA_TOPIC,
     SHARE_GROUP_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
     Topic,
 )
-from mockbroker.core.replication.control import PartitionPlan, plan_more_partitions, plan_topic
 from mockbroker.core.replication.elections import elect_first_leaders
 from mockbroker.core.replication.partition import NO_LEADER, Partition
+from mockbroker.core.replication.topic_plans import PartitionPlan, plan_more_partitions, plan_topic
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ _INTERNAL_PREFIXES = {
 
 
 class TopicControl:
-    """Changes the topics of the newest image. Brokers hear of a deletion by `publish_deletion`."""
+    """Changes the topics of the newest image. `publish_deletion` brings a deletion to the
+    brokers.
+    """
 
     __slots__ = (
         "_configs",
@@ -74,8 +76,8 @@ class TopicControl:
         assignments: Mapping[int, Sequence[int]] | None = None,
         configs: Mapping[str, str] | None = None,
     ) -> Topic:
-        """Create a topic; -1 stands for the brokers' default. Raises ApiError as CreateTopics
-        would.
+        """Create a topic; -1 stands for the brokers' default. Raises ApiError as for
+        CreateTopics.
         """
         configs = configs or {}
         plans = plan_topic(
@@ -89,20 +91,20 @@ class TopicControl:
         return self.add(name, plans, configs)
 
     def add(self, name: str, plans: Iterable[PartitionPlan], configs: Mapping[str, str]) -> Topic:
-        """Carry out a topic's plan, already checked by `plan_topic`."""
+        """Carry out a topic's plan, which `plan_topic` has checked."""
         topic = Topic(name, self._control.runtime.ids.uuid(), self._configs, configs)
         self._grow(topic, plans)
-        self.adopt(topic)
+        self.add_topic(topic)
         elect_first_leaders(self._control, topic.partitions)
         return topic
 
-    def adopt(self, topic: Topic) -> None:
-        """Let a topic that has its partitions be one of the cluster's."""
+    def add_topic(self, topic: Topic) -> None:
+        """Add a topic with its partitions to the cluster."""
         name, image = topic.name, self._metadata.image
         image.topics[name] = topic
         image.topics_by_id[topic.topic_id] = topic
         self._replication.partitions_created(topic.partitions)
-        self._control.name_taken(name)
+        self._control.name_added(name)
         self._metadata.changed(topic)
         for observer in self._metadata.on_topic_created:
             observer(topic)
@@ -110,7 +112,7 @@ class TopicControl:
     def add_partitions(
         self, topic: Topic, count: int, assignments: Sequence[Sequence[int]] | None = None
     ) -> None:
-        """Bring `topic` to `count` partitions in all. Raises ApiError as CreatePartitions would."""
+        """Bring `topic` to `count` partitions in all. Raises ApiError as for CreatePartitions."""
         present = len(topic.partitions)
         self._grow(topic, plan_more_partitions(self._control, topic, count, assignments))
         added = topic.partitions[present:]
@@ -139,16 +141,16 @@ class TopicControl:
     # -- deleting ----------------------------------------------------------------------------------
 
     def delete(self, name: str) -> None:
-        """Delete a topic and all that hangs on it. Raises ApiError when there is none."""
+        """Delete a topic with its partitions. Raises ApiError for an unknown topic."""
         control, metadata = self._control, self._metadata
         topic = metadata.image.topics.get(name)
         if topic is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         for partition in list(topic.partitions):
-            metadata.own(partition)  # a broker that cannot hear of it keeps what it has
+            metadata.unshare(partition)  # a broker without the controller keeps its partitions
         del metadata.image.topics[name]
         del metadata.image.topics_by_id[topic.topic_id]
-        control.name_freed(name)
+        control.name_removed(name)
         metadata.changed(topic)
         emit_topic_deleted(control.runtime, topic)
         for observer in metadata.on_topic_deleted:
@@ -160,7 +162,7 @@ class TopicControl:
             control.reassignments.pop(partition.key, None)
             for node_id in partition.replicas:
                 if (process := metadata.processes.get(node_id)) is not None:
-                    process.log_dirs.forget(partition)
+                    process.log_dirs.remove(partition)
             partition.delete()
 
     # -- internal topics ---------------------------------------------------------------------------
@@ -174,7 +176,7 @@ class TopicControl:
         return self.create(name, partitions, factor, configs=configs)
 
     def auto_create(self, name: str) -> Topic:
-        """Create a topic that a client named in Metadata. Raises ApiError as CreateTopics would."""
+        """Create a topic for a Metadata request. Raises ApiError as for CreateTopics."""
         if name in _INTERNAL_PREFIXES:
             return self.ensure_internal(name)
         return self.create(name)
@@ -182,14 +184,14 @@ class TopicControl:
     def coordinator_partition(self, key: str, topic: str = GROUP_METADATA_TOPIC) -> int:
         """The partition of an internal topic that owns a group id or transactional id.
 
-        Answers as well before the topic exists, with the number of partitions it is going to have.
+        Before the topic exists, its configured number of partitions counts.
         """
         found = self._metadata.image.topics.get(topic)
         count = self._internal_settings(topic)[0] if found is None else len(found.partitions)
         return coordinator_partition(key, count)
 
     def _internal_settings(self, name: str) -> tuple[int, int, dict[str, str]]:
-        """The partitions, replication factor and configs that an internal topic is created with."""
+        """The partitions, replication factor and configs of a new internal topic."""
         prefix, config = _INTERNAL_PREFIXES[name], self._configs.get
         configs = {"segment.bytes": str(config(f"{prefix}.segment.bytes"))}
         configs["compression.type"] = "producer"

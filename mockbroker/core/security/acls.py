@@ -1,11 +1,10 @@
-"""Access control lists: who may do what to which resource, as clients create and delete them.
+"""Access control lists (KIP-140, KIP-290).
 
-A *binding* allows or denies one principal, from one host, one *operation* on the resources that a
-*pattern* covers: the one of that name (LITERAL), all whose name begins with it (PREFIXED), or all
-of the type (LITERAL `*`). A *filter* picks bindings; what it leaves open matches anything.
+A *binding* allows or denies one *operation* on resources to one principal from one host. Its
+*pattern* covers the resource of that name (LITERAL), all resources with that prefix (PREFIXED), or
+all of the type (LITERAL `*`). A *filter* selects bindings; its empty fields match anything.
 
-The numbers are those of the protocol (KIP-140, KIP-290). What a set of bindings comes to for a
-request is the authorizer's business (`authorizer`).
+The numbers are those of the protocol. The authorizer evaluates the bindings (`authorizer`).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ ANY_USER = "User:*"
 
 
 class ResourceType(IntEnum):
-    """What can be protected; UNKNOWN is any number that means nothing."""
+    """The type of a resource; UNKNOWN is any other number."""
 
     UNKNOWN = 0
     ANY = 1
@@ -38,7 +37,7 @@ class ResourceType(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How a name stands for resources. ANY and MATCH are for filters alone."""
+    """The type of a pattern. ANY and MATCH are for filters only."""
 
     UNKNOWN = 0
     ANY = 1
@@ -52,7 +51,7 @@ class PatternType(IntEnum):
 
 
 class Operation(IntEnum):
-    """What can be done. ANY is for filters alone, ALL for bindings."""
+    """An operation. ANY is for filters only, ALL for bindings."""
 
     UNKNOWN = 0
     ANY = 1
@@ -77,7 +76,7 @@ class Operation(IntEnum):
 
 
 class Permission(IntEnum):
-    """Whether a binding allows or denies. ANY is for filters alone."""
+    """Whether a binding allows or denies. ANY is for filters only."""
 
     UNKNOWN = 0
     ANY = 1
@@ -108,7 +107,7 @@ class AclBinding(Struct, frozen=True, order=True):
 
 
 class AclFilter(Struct, frozen=True):
-    """What to look for. None and ANY match anything; MATCH finds what applies to a name."""
+    """A filter. None and ANY match anything; MATCH matches the bindings that apply to a name."""
 
     resource_type: ResourceType = ResourceType.ANY
     resource_name: str | None = None
@@ -119,7 +118,7 @@ class AclFilter(Struct, frozen=True):
     permission: Permission = Permission.ANY
 
     def matches(self, acl: AclBinding) -> bool:
-        """Whether a binding is one of those looked for."""
+        """Whether the filter matches a binding."""
         return (
             self.resource_type in (ResourceType.ANY, acl.resource_type)
             and self.principal in (None, acl.principal)
@@ -143,9 +142,8 @@ class AclFilter(Struct, frozen=True):
 
 
 class AclStore:
-    """All bindings of a cluster, in the order in which they were created, each once.
-
-    `on_change` are called after every change; what was derived from the bindings is stale then.
+    """The bindings of a cluster, in the order of their creation. `on_change` is called after each
+    change.
     """
 
     __slots__ = ("_bindings", "_literal", "_prefixed", "on_change")
@@ -163,7 +161,7 @@ class AclStore:
         return len(self._bindings)
 
     def add(self, *bindings: AclBinding) -> None:
-        """Add bindings; those that are there already change nothing."""
+        """Add bindings that do not exist yet."""
         for acl in bindings:
             if acl not in self._bindings:
                 self._bindings[acl] = None
@@ -175,7 +173,7 @@ class AclStore:
         return [acl for acl in self._bindings if wanted.matches(acl)]
 
     def remove(self, wanted: AclFilter) -> list[AclBinding]:
-        """Remove what a filter matches; what that was."""
+        """Remove the bindings that a filter matches; returns them."""
         found = self.find(wanted)
         for acl in found:
             del self._bindings[acl]
@@ -185,7 +183,7 @@ class AclStore:
         return found
 
     def replace(self, bindings: Iterable[AclBinding]) -> None:
-        """Have exactly these, as after loading a snapshot."""
+        """Replace all bindings, as after a restore of a snapshot."""
         self._bindings.clear()
         self._literal.clear()
         self._prefixed.clear()

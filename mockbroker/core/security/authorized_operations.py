@@ -1,7 +1,7 @@
-"""The operations that each kind of resource knows, and those that a response says are allowed.
+"""The operations of each resource type, and their bit fields in responses.
 
-Each set of bits has `1 << code` for every operation (AclEntry.supportedOperations). Without an
-authorizer everyone may do all of them.
+A bit field has `1 << code` for each operation (AclEntry.supportedOperations). Without an authorizer
+all operations are allowed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SUPPORTED: dict[ResourceType, tuple[Operation, ...]] = {
 
 
 def bits(*operations: Operation) -> int:
-    """A set of operations as responses carry it."""
+    """The bit field of a set of operations."""
     return sum(1 << operation for operation in operations)
 
 

@@ -1,12 +1,12 @@
 """The authorizer: whether the ACLs allow a principal an operation on a resource, from a host.
 
-The rules are those of Kafka's StandardAuthorizer, the only one that is supported. Super users may
-do anything. Otherwise the bindings of the principal, the host and the operation decide: a denial
-outweighs an allowance. Without either the operation is denied, unless no binding covers the
+The rules are those of Kafka's StandardAuthorizer, the only supported authorizer. A super user may
+do everything. Otherwise the bindings of the principal, the host and the operation decide; DENY
+takes precedence over ALLOW. Without a binding the operation is denied, unless no binding covers the
 resource and `allow.everyone.if.no.acl.found` is set.
 
-ALL stands for every operation. An allowed READ, WRITE, DELETE or ALTER implies DESCRIBE, and
-ALTER_CONFIGS implies DESCRIBE_CONFIGS; denials imply nothing.
+ALL means each operation. READ, WRITE, DELETE and ALTER imply DESCRIBE, and ALTER_CONFIGS implies
+DESCRIBE_CONFIGS, but only with ALLOW.
 
 Source: StandardAuthorizerData, Authorizer.authorizeByResourceType.
 """
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 CLASS_NAME = "authorizer.class.name"
 SUPER_USERS = "super.users"
 ALLOW_EVERYONE = "allow.everyone.if.no.acl.found"
-# What an authorizer is configured with; a broker itself has no such configs.
+# The configs of the authorizer, which are not broker configs.
 CONFIGS = (SUPER_USERS, ALLOW_EVERYONE)
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 _O = Operation
-# What an allowing binding has to name for an operation; for any other, the operation itself.
+# The operations whose ALLOW allows an operation; for other operations, the operation itself.
 _IMPLIED_BY: dict[Operation, tuple[Operation, ...]] = {
     _O.DESCRIBE: (_O.DESCRIBE, _O.READ, _O.WRITE, _O.DELETE, _O.ALTER),
     _O.DESCRIBE_CONFIGS: (_O.DESCRIBE_CONFIGS, _O.ALTER_CONFIGS),
@@ -49,7 +49,7 @@ _IMPLIED_BY: dict[Operation, tuple[Operation, ...]] = {
 _CACHED_MAX = 20_000
 
 # (principal, host, operation, resource type, name)
-_Question = tuple[str, str, Operation, ResourceType, str]
+_CacheKey = tuple[str, str, Operation, ResourceType, str]
 
 
 class StandardAuthorizer:
@@ -67,20 +67,20 @@ class StandardAuthorizer:
         self.super_users = frozenset(super_users)
         self._acls = acls
         self._allow_by_default = allow_everyone_if_no_acl_found
-        self._cached: dict[_Question, bool] = {}
+        self._cached: dict[_CacheKey, bool] = {}
         acls.on_change.append(self._cached.clear)
 
     def allows(
         self, principal: str, host: str, operation: Operation, kind: ResourceType, name: str
     ) -> bool:
-        """Whether an operation on a resource is allowed, as things stand now."""
-        question = (principal, host, operation, kind, name)
-        known = self._cached.get(question)
+        """Whether an operation on a resource is allowed."""
+        key = (principal, host, operation, kind, name)
+        known = self._cached.get(key)
         if known is not None:
             return known
         if len(self._cached) >= _CACHED_MAX:
             self._cached.clear()
-        allowed = self._cached[question] = self._authorize(*question)
+        allowed = self._cached[key] = self._authorize(*key)
         return allowed
 
     def _authorize(
@@ -105,11 +105,11 @@ class StandardAuthorizer:
     def allows_on_any(
         self, principal: str, host: str, operation: Operation, kind: ResourceType
     ) -> bool:
-        """Whether there may be a resource of the type on which the operation is allowed.
+        """Whether the operation may be allowed on a resource of the type (authorizeByResourceType).
 
-        An idempotent producer needs no more than one topic that it may write to (KIP-679).
+        An idempotent producer needs one topic to which it may write (KIP-679).
         """
-        # Any name that nobody has would do: super users, wildcards and the default are in it.
+        # Kafka's name for the check of super users, wildcards and the default.
         if self.allows(principal, host, operation, kind, "hardcode"):
             return True
         allowed: list[AclBinding] = []
@@ -134,7 +134,7 @@ def _concerns(acl: AclBinding, principal: str, host: str) -> bool:
 
 
 def _is_undenied(acl: AclBinding, denied: Mapping[PatternType, set[str]]) -> bool:
-    """Whether no denial takes back all that a binding allows."""
+    """Whether no DENY covers all resources of an ALLOW."""
     name = acl.resource_name
     if acl.pattern_type is PatternType.LITERAL:
         if name == WILDCARD:
@@ -146,19 +146,19 @@ def _is_undenied(acl: AclBinding, denied: Mapping[PatternType, set[str]]) -> boo
 
 
 def parse_principals(text: str) -> list[str]:
-    """`super.users`: principals with semicolons between them. Raises ConfigError."""
+    """Parse `super.users`: principals separated by semicolons. Raises ConfigError."""
     principals = [part.strip() for part in text.split(";") if part.strip()]
     for principal in principals:
         kind, colon, name = principal.partition(":")
         if not kind or not colon or not name:
-            raise ConfigError(SUPER_USERS, f"{principal!r} is no principal; write User:name")
+            raise ConfigError(SUPER_USERS, f"{principal!r} is not a principal; write User:name")
     return principals
 
 
 def configured(static: Mapping[str, str], acls: AclStore) -> StandardAuthorizer | None:
-    """The authorizer that a cluster's configs ask for; None for none.
+    """The authorizer of a cluster's configs, or None.
 
-    Raises ConfigError for any other one, and for super users that are no principals.
+    Raises ConfigError for an unsupported class, and for super users that are not principals.
     """
     name = static.get(CLASS_NAME, "").strip()
     if name == STANDARD_AUTHORIZER:
@@ -171,7 +171,7 @@ def configured(static: Mapping[str, str], acls: AclStore) -> StandardAuthorizer 
 
 
 def java_host(host: str) -> str:
-    """An address as Java writes it and ACLs name it: IPv6 in full, without leading zeros."""
+    """An address in the form of Java and of ACLs: IPv6 in full, without leading zeros."""
     if ":" not in host:
         return host
     from ipaddress import IPv6Address

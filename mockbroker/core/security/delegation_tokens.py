@@ -1,13 +1,13 @@
-"""Delegation tokens (KIP-48): what a user hands to its jobs instead of its own password.
+"""Delegation tokens (KIP-48): credentials that a user gives to its jobs.
 
-A token has an *owner*, for whom it speaks, a *requester*, who asked for it, and *renewers*, who may
-prolong it like its owner. Its *HMAC*, the id signed with `delegation.token.secret.key`, is the
-password: whoever has it logs in by SCRAM with `tokenauth=true`, the id for a name and the HMAC in
-base64 for a password. Without a secret key there are no tokens.
+A token has an *owner*, whose principal it authenticates, a *requester*, and *renewers*, who may
+renew it like the owner. Its *HMAC* is the id signed with `delegation.token.secret.key`. A client
+authenticates by SCRAM with `tokenauth=true`, the id as name and the HMAC in base64 as password.
+Without a secret key there are no tokens.
 
-A token lives until its expiry, which can be moved, but never past its maximum. As in Kafka an
-expired one is only gone after the next check (`delegation.token.expiry.check.interval.ms`); until
-then it is described, and lets its holder in for a session of no length.
+A token expires at its expiry time, which can be renewed up to a maximum. As in Kafka an expired
+token is removed by the next check (`delegation.token.expiry.check.interval.ms`). Until then it is
+described, and a session with it has lifetime 0.
 
 Source: DelegationTokenControlManager, DelegationTokenManager. Times are the cluster's, in ms.
 """
@@ -37,7 +37,7 @@ _SALT_WORDS = 2  # of 8 bytes
 
 
 class DelegationToken(Struct, frozen=True):
-    """What is kept of a token. Principals are `User:name`."""
+    """One token without its HMAC. Principals are `User:name`."""
 
     token_id: str
     owner: str
@@ -56,17 +56,17 @@ class DelegationToken(Struct, frozen=True):
 
 
 class DelegationTokens:
-    """The tokens of a cluster, by their ids. Refusals are `ApiError`s without a message."""
+    """The tokens of a cluster by id. Its methods raise ApiError without a message."""
 
-    __slots__ = ("_by_hmac", "_configs", "_credentials", "_runtime", "_sweeping", "tokens")
+    __slots__ = ("_by_hmac", "_check_scheduled", "_configs", "_credentials", "_runtime", "tokens")
 
     def __init__(self, runtime: Runtime, configs: ClusterConfigs) -> None:
         self.tokens: dict[str, DelegationToken] = {}
         self._runtime, self._configs = runtime, configs
         self._by_hmac: dict[bytes, str] = {}
-        # What a login compares with, made at the first one: it is as slow as passwords ought to be.
+        # SCRAM credentials, computed at the first authentication, because that is slow.
         self._credentials: dict[tuple[str, ScramMechanism], ScramCredential] = {}
-        self._sweeping = False
+        self._check_scheduled = False
 
     @property
     def enabled(self) -> bool:
@@ -74,8 +74,8 @@ class DelegationTokens:
         return bool(self._configs.get(SECRET_KEY))
 
     def hmac(self, token_id: str) -> bytes:
-        """The token's secret."""
-        import hmac  # takes a while to load, and most clusters have no tokens
+        """The token's HMAC."""
+        import hmac  # imported here for a fast start, because few clusters have tokens
 
         key = str(self._configs.get(SECRET_KEY))
         return hmac.digest(key.encode(), token_id.encode(), "sha512")
@@ -83,7 +83,7 @@ class DelegationTokens:
     def create(
         self, owner: str, requester: str, renewers: Iterable[str], max_lifetime_ms: int
     ) -> DelegationToken:
-        """A fresh token. A lifetime that is not positive stands for the longest that is allowed."""
+        """A new token. A lifetime that is not positive means the longest possible one."""
         self._check_enabled()
         now_ms = self._runtime.now_ms()
         names = tuple(renewers)
@@ -107,7 +107,7 @@ class DelegationTokens:
         return token
 
     def renew(self, secret: bytes, principal: str, period_ms: int) -> int:
-        """Prolong a token by at most the configured time; its new expiry."""
+        """Renew a token by at most the configured time; returns its new expiry time."""
         token = self._find(secret)
         now_ms = self._runtime.now_ms()
         if token.expired(now_ms):
@@ -120,7 +120,7 @@ class DelegationTokens:
         return self._expire_at(token, now_ms + renewal_ms)
 
     def expire(self, secret: bytes, principal: str, period_ms: int) -> int:
-        """Have a token end in `period_ms`, at once if that is negative; its new expiry."""
+        """Expire a token in `period_ms`, now if that is negative; returns its new expiry time."""
         token = self._find(secret)
         if not token.is_of(principal):
             raise ApiError(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
@@ -137,7 +137,7 @@ class DelegationTokens:
         return [token for token in self.tokens.values() if wanted(token)]
 
     def credential(self, token_id: str, mechanism: ScramMechanism) -> DelegatedCredential | None:
-        """What a login with a token is compared with; None where there is no such token."""
+        """The SCRAM credential of a token; None if the token does not exist."""
         token = self.tokens.get(token_id)
         if token is None:
             return None
@@ -157,21 +157,21 @@ class DelegationTokens:
         return DelegatedCredential(owner, found, token.expires_ms)
 
     def replace(self, tokens: Iterable[DelegationToken]) -> None:
-        """Have exactly these, as after loading a snapshot."""
+        """Replace all tokens, as after a restore of a snapshot."""
         for token in list(self.tokens.values()):
             self._drop(token)
         for token in tokens:
             self._put(token)
 
-    def sweep(self) -> list[DelegationToken]:
-        """Drop the tokens that have expired; which they were."""
+    def remove_expired(self) -> list[DelegationToken]:
+        """Remove the expired tokens; returns them."""
         now_ms = self._runtime.now_ms()
-        gone = self.find(lambda token: token.expired(now_ms))
-        for token in gone:
+        expired = self.find(lambda token: token.expired(now_ms))
+        for token in expired:
             self._drop(token)
-        return gone
+        return expired
 
-    # -- the tokens themselves ---------------------------------------------------------------------
+    # -- the table of tokens -----------------------------------------------------------------------
 
     def _check_enabled(self) -> None:
         if not self.enabled:
@@ -193,8 +193,8 @@ class DelegationTokens:
         self.tokens[token.token_id] = token
         if self.enabled:
             self._by_hmac[self.hmac(token.token_id)] = token.token_id
-        if not self._sweeping:
-            self._sweep_later()
+        if not self._check_scheduled:
+            self._schedule_check()
 
     def _drop(self, token: DelegationToken) -> None:
         del self.tokens[token.token_id]
@@ -202,13 +202,13 @@ class DelegationTokens:
         for key in [key for key in self._credentials if key[0] == token.token_id]:
             del self._credentials[key]
 
-    def _sweep_later(self) -> None:
-        self._sweeping = True
-        every_ms = self._configs.get_int("delegation.token.expiry.check.interval.ms")
-        self._runtime.timers.call_at(self._runtime.now_ms() + every_ms, self._sweep_in_turn)
+    def _schedule_check(self) -> None:
+        self._check_scheduled = True
+        interval_ms = self._configs.get_int("delegation.token.expiry.check.interval.ms")
+        self._runtime.timers.call_at(self._runtime.now_ms() + interval_ms, self._check)
 
-    def _sweep_in_turn(self) -> None:
-        self._sweeping = False
-        self.sweep()
+    def _check(self) -> None:
+        self._check_scheduled = False
+        self.remove_expired()
         if self.tokens:
-            self._sweep_later()
+            self._schedule_check()

@@ -1,9 +1,9 @@
-"""Who a client is: principals, and how a certificate's subject becomes one.
+"""Principals, and the principal of a client certificate.
 
-A *principal* is Kafka's `TYPE:NAME`, always of type User here. An authenticated SASL user `alice`
-is `User:alice`. A client certificate is its subject's distinguished name as Java writes it (RFC
-2253), passed through `ssl.principal.mapping.rules`: `RULE:pattern/replacement/[LU]`, or DEFAULT,
-the first that matches (KIP-371, SslPrincipalMapper).
+A *principal* is `TYPE:NAME`; its type is always User here. The principal of the SASL user `alice`
+is `User:alice`. That of a client certificate is the distinguished name of its subject in Java's
+form (RFC 2253), mapped by the first matching rule of `ssl.principal.mapping.rules`:
+`RULE:pattern/replacement/[LU]` or DEFAULT (KIP-371, SslPrincipalMapper).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 ANONYMOUS = "User:ANONYMOUS"
 
-# The keywords that Java's X500Principal.getName() writes; anything else by its object id.
+# The keywords of Java's X500Principal.getName(); other attributes have their object id.
 _KEYWORDS = {
     "commonName": "CN",
     "countryName": "C",
@@ -50,9 +50,9 @@ def user(name: str) -> str:
 
 
 def distinguished_name(subject: Sequence[Sequence[tuple[str, str]]]) -> str:
-    """A subject in Java's form, most specific part first: `CN=alice,OU=tests,O=mockbroker`.
+    """A subject in Java's form, the most specific part first: `CN=alice,OU=tests,O=mockbroker`.
 
-    `subject` is what `ssl` gives: a sequence of parts, each of (long attribute name, value) pairs.
+    `subject` is that of `ssl`: a sequence of parts, each of (long attribute name, value) pairs.
     """
     return ",".join(
         "+".join(_attribute(name, value) for name, value in part) for part in reversed(subject)
@@ -76,18 +76,18 @@ def _der_length(length: int) -> bytes:
 
 
 class NoMatchingRuleError(Exception):
-    """No mapping rule fits a distinguished name: such a client is not let in."""
+    """No mapping rule matches a distinguished name; the client is refused."""
 
 
 class _Rule(NamedTuple):
-    """One rule; without a pattern it is DEFAULT and keeps the name as it is."""
+    """One rule. Without a pattern it is DEFAULT, which does not change the name."""
 
     pattern: re.Pattern[str] | None
     replacement: str
     case: str  # "L", "U" or ""
 
     def replace(self, match: re.Match[str]) -> str:
-        """What stands for a match; `$1` is a group, and text where there is no such group."""
+        """The replacement of a match; `$1` is a group, or text if the group does not exist."""
 
         def expand(part: re.Match[str]) -> str:
             escaped, digits = part.groups()
@@ -95,7 +95,7 @@ class _Rule(NamedTuple):
                 return str(escaped)
             used = len(digits)
             while used > 1 and int(digits[:used]) > match.re.groups:
-                used -= 1  # $12 with one group is group 1 and a 2
+                used -= 1  # with one group, $12 is group 1 followed by a 2
             if int(digits[:used]) > match.re.groups:
                 return part[0]
             return (match[int(digits[:used])] or "") + str(digits[used:])
@@ -106,13 +106,13 @@ class _Rule(NamedTuple):
 _EXPANDED = re.compile(r"\\(.)|\$(\d+)")
 _CASES: dict[str, Callable[[str], str]] = {"L": str.lower, "U": str.upper, "": str}
 
-# A pattern or replacement ends at the first slash that no backslash escapes.
+# A pattern or replacement ends at the first unescaped slash.
 _PART = r"((?:\\.|[^\\/])*)"
 _RULE = re.compile(rf"\s*(?:(DEFAULT)|RULE:{_PART}/{_PART}/([LU]?))\s*(?:,|$)\s*")
 
 
 class PrincipalMapper:
-    """`ssl.principal.mapping.rules`, parsed. Raises ValueError for rules that are none."""
+    """The parsed `ssl.principal.mapping.rules`. Raises ValueError for an invalid rule."""
 
     __slots__ = ("_rules",)
 
@@ -130,14 +130,14 @@ class PrincipalMapper:
             try:
                 pattern = re.compile(found[2])
             except re.error as error:
-                raise ValueError(f"the pattern {found[2]!r} is wrong: {error}") from None
+                raise ValueError(f"the pattern {found[2]!r} is invalid: {error}") from None
             self._rules.append(_Rule(pattern, found[3], found[4]))
 
     def name(self, distinguished: str) -> str:
-        """The user behind a distinguished name. Raises NoMatchingRuleError."""
+        """The user name of a distinguished name. Raises NoMatchingRuleError."""
         for rule in self._rules:
             if rule.pattern is None:
                 return distinguished
             if rule.pattern.fullmatch(distinguished):
                 return _CASES[rule.case](rule.pattern.sub(rule.replace, distinguished))
-        raise NoMatchingRuleError(f"no principal mapping rule fits {distinguished}")
+        raise NoMatchingRuleError(f"no principal mapping rule matches {distinguished}")

@@ -1,4 +1,4 @@
-"""An image from frames: a whole one first, and then each change on top."""
+"""Builds an image from frames: those of a whole image first, then each change."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import msgspec
 
 from mockbroker.core.ids import state_after
 from mockbroker.core.log.replica_log import ReplicaLog
-from mockbroker.core.snapshot.changes import DECODER, SETTINGS_DECODER, Changes, Stage
+from mockbroker.core.replication.partition import NO_LEADER
+from mockbroker.core.snapshot.changes import (
+    DECODER,
+    SETTINGS_DECODER,
+    Changes,
+    PartitionChange,
+    Stage,
+)
 from mockbroker.core.snapshot.frames import DamageError, Frame
 from mockbroker.core.snapshot.image import (
     PRISTINE,
@@ -17,15 +24,15 @@ from mockbroker.core.snapshot.image import (
     SettingsImage,
     TopicImage,
 )
-from mockbroker.core.snapshot.logs import BadLogError, apply, twin_of
+from mockbroker.core.snapshot.logs import BadLogError, apply, copy_of
 
-# Ids that were drawn and came to nothing that is written, such as those of members that never
-# joined, are in nobody's file; so many may have been drawn since the last frame.
+# Ids without a written effect, such as those of members that never joined, are in no file. At most
+# this number may have been drawn since the last frame.
 DRAWS_SINCE = 1 << 32
 
 
 class Builder:
-    """Takes the frames of one file in their order. `complete` once there is a whole image."""
+    """Adds the frames of one file in their order. `complete` is True once the image is whole."""
 
     def __init__(self) -> None:
         self.complete = False
@@ -38,7 +45,7 @@ class Builder:
         self._high_watermarks: dict[int, int] = {}
 
     def add(self, frame: Frame) -> None:
-        """Take the next frame. Raises DamageError when it does not follow those before."""
+        """Add the next frame. Raises DamageError if it does not follow the frames before."""
         try:
             changes = DECODER.decode(frame.head)
             self._check_stage(changes)
@@ -48,7 +55,7 @@ class Builder:
 
     def _check_stage(self, changes: Changes) -> None:
         if (changes.stage is Stage.CHANGE) is not self.complete:
-            raise BadLogError("it does not follow the one before it")
+            raise BadLogError("it does not follow the frame before")
         self.complete = changes.stage is not Stage.PART
 
     def _take(self, changes: Changes, body: memoryview) -> None:
@@ -68,12 +75,14 @@ class Builder:
             end = position + change.front_bytes + change.tail_bytes
             former = self._logs.get(change.log_id)
             if change.fork_of:
-                former = twin_of(self._logs[change.fork_of])
-            self._logs[change.log_id] = apply(former, change, body[position:end])
+                former = copy_of(self._logs[change.fork_of])
+            log = self._logs[change.log_id] = apply(former, change, body[position:end])
+            _check_log(log, change.high_watermark)
             self._high_watermarks[change.log_id] = change.high_watermark
             position = end
-        # Logs first: one that is given up for another may be what that is a copy of.
+        # Logs first: a new log may be a copy of one that is dropped here.
         for partition_change in changes.partitions:
+            _check_partition(partition_change)
             partitions = self._partitions[partition_change.topic_id]
             former_image = partitions.get(partition_change.index)
             partitions[partition_change.index] = partition_change.image
@@ -85,15 +94,19 @@ class Builder:
             self._logs.pop(log_id, None)
 
     def image(self) -> ClusterImage:
-        """The image of all that has been taken so far. Raises DamageError if that makes none."""
+        """The image of all added frames. Raises DamageError if they make none."""
         if self._settings is None:
             raise DamageError(0, "there is nothing that could be kept")
+        if len({name for name, _ in self._names.values()}) < len(self._names):
+            raise DamageError(0, "two topics have one name")
         topics = []
         logs: dict[int, LogImage] = {}
         for topic_id, (name, overrides) in self._names.items():
             by_index = self._partitions[topic_id]
             partitions = []
-            for index in sorted(by_index):
+            if sorted(by_index) != list(range(len(by_index))) or not by_index:
+                raise DamageError(0, f"topic {name} lacks partitions")
+            for index in range(len(by_index)):
                 partition = self._readable(by_index[index])
                 partitions.append(partition)
                 for log_id in partition.log_ids:
@@ -103,7 +116,7 @@ class Builder:
         return ClusterImage(self._at_ms, ids, self._settings, topics, logs)
 
     def _readable(self, partition: PartitionImage) -> PartitionImage:
-        """The partition without the logs that were to come after the damage."""
+        """The partition without the logs of frames behind the damage."""
         if all(log_id in self._logs for log_id in partition.log_ids):
             return partition
         own = tuple(each for each in partition.own if each.log_id in self._logs)
@@ -113,3 +126,24 @@ class Builder:
                 partition, log_id=log_id, own=own, leader_epoch_start_offset=0
             )
         return msgspec.structs.replace(partition, own=own)
+
+
+def _check_log(log: ReplicaLog, high_watermark: int) -> None:
+    """Raises BadLogError for a log that no cluster has."""
+    if not 0 <= log.start_offset <= log.end_offset or not 0 <= high_watermark <= log.end_offset:
+        raise BadLogError(
+            f"a log from {log.start_offset} to {log.end_offset} has no high watermark "
+            f"{high_watermark}"
+        )
+
+
+def _check_partition(change: PartitionChange) -> None:
+    """Raises BadLogError for a partition that no cluster has."""
+    image = change.image
+    replicas = set(image.replicas)
+    in_sync = {*image.isr, *image.elr}
+    leaders = replicas | {NO_LEADER}
+    if not replicas or not in_sync <= replicas or image.leader_id not in leaders:
+        raise BadLogError(f"partition {change.index} has a leader or an ISR without a replica")
+    if min(image.leader_epoch, image.partition_epoch, change.index) < 0:
+        raise BadLogError(f"partition {change.index} has a negative epoch or index")

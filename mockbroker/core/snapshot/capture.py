@@ -1,4 +1,4 @@
-"""The image of a cluster, as it is now. Bytes of records are shared, not copied."""
+"""Captures the image of a cluster. Bytes of records are shared, not copied."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mockbroker.core.snapshot.image import (
     ReplicaImage,
     TopicImage,
 )
-from mockbroker.core.snapshot.logs import is_pristine, twin_of
+from mockbroker.core.snapshot.logs import copy_of, is_pristine
 from mockbroker.core.snapshot.settings import capture_settings
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mockbroker.core.log.replica_log import ReplicaLog
     from mockbroker.core.replication.partition import Partition
 
-# Enters a log with its high watermark; returns its log id.
+# Adds a log with its high watermark to an image; returns its log id.
 Enter = Callable[["ReplicaLog", int], int]
 
 
@@ -32,14 +32,14 @@ def capture(cluster: Cluster) -> ClusterImage:
 
     def enter(log: ReplicaLog, high_watermark: int) -> int:
         log_id = len(logs) + 1
-        logs[log_id] = LogImage(twin_of(log), high_watermark)
+        logs[log_id] = LogImage(copy_of(log), high_watermark)
         return log_id
 
     return capture_with(cluster, enter, logs)
 
 
 def capture_with(cluster: Cluster, enter: Enter, logs: dict[int, LogImage]) -> ClusterImage:
-    """The same with log ids of the caller's own, who puts the logs into `logs`."""
+    """As `capture`, with log ids of the caller, whose `enter` fills `logs`."""
     topics = [
         TopicImage(
             topic.name,
@@ -59,12 +59,12 @@ def capture_with(cluster: Cluster, enter: Enter, logs: dict[int, LogImage]) -> C
 
 
 def partition_image(cluster: Cluster, partition: Partition, enter: Enter) -> PartitionImage:
-    """The image of a partition; `enter` gets its logs."""
+    """The image of a partition; `enter` adds its logs."""
     log, high_watermark = partition.log, partition.high_watermark
     own: tuple[ReplicaImage, ...] = ()
     if partition.own_replicas:
         leaders = partition.own_replicas.get(partition.leader_id)
-        if leaders is not None:  # it has not heard yet that it leads, or that others follow
+        if leaders is not None:  # its broker has no image with this leadership yet
             log, high_watermark = leaders.log, leaders.high_watermark
         own = tuple(
             ReplicaImage(replica.node_id, enter(replica.log, replica.high_watermark))
@@ -82,9 +82,9 @@ def partition_image(cluster: Cluster, partition: Partition, enter: Enter) -> Par
     dirs: list[tuple[int, str]] = []
     for node_id in replicas:
         broker = cluster.brokers.get(node_id)
-        if broker is not None and broker.log_dirs.are_several:
+        if broker is not None and broker.log_dirs.has_several:
             moving_to = broker.log_dirs.futures.get(partition.key)
-            dirs.append((node_id, moving_to or broker.log_dirs.place_of(partition)))
+            dirs.append((node_id, moving_to or broker.log_dirs.dir_of(partition)))
     return PartitionImage(
         replicas,
         tuple(partition.isr),

@@ -1,7 +1,7 @@
 """Changes: the head of a frame, and frames of whole images.
 
-The first frames of a file are *parts* of an image; with the last of them it is complete. What comes
-after that is what changed since, each frame as a whole or not at all.
+The first frames of a file are *parts* of an image; the last of them completes it. Each later frame
+holds the changes since the one before, and is applied as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ ENCODER = msgspec.msgpack.Encoder()
 
 
 class Stage(IntEnum):
-    """What a frame is about."""
+    """The content of a frame."""
 
-    PART = 0  # of an image that goes on in the next frame
+    PART = 0  # part of an image that continues in the next frame
     LAST_PART = 1
     CHANGE = 2
 
 
 class TopicChange(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A topic is there, with these overrides."""
+    """A new topic, or a topic with changed overrides."""
 
     topic_id: bytes
     name: str
@@ -38,7 +38,7 @@ class TopicChange(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 
 
 class PartitionChange(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A partition is like this now."""
+    """A new or changed partition."""
 
     topic_id: bytes
     index: int
@@ -46,10 +46,10 @@ class PartitionChange(msgspec.Struct, frozen=True, array_like=True, forbid_unkno
 
 
 class Changes(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The head of a frame; its body has the bytes of `logs`, one after the other.
+    """The head of a frame; its body has the bytes of `logs`, in their order.
 
-    `settings` is a SettingsImage as msgpack, empty if nothing of it changed; `gone` are the ids of
-    topics that were deleted.
+    `settings` is a SettingsImage as msgpack, empty without a change; `gone` are the ids of deleted
+    topics.
     """
 
     stage: Stage
@@ -68,7 +68,7 @@ SETTINGS_DECODER = msgspec.msgpack.Decoder(SettingsImage)
 
 
 def image_frames(image: ClusterImage) -> Iterator[list[bytes | memoryview]]:
-    """The frames of a whole image, each as the pieces to write."""
+    """The frames of a whole image; each is a list of pieces to write."""
     logs = (
         part
         for log_id, log in image.logs.items()

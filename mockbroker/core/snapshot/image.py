@@ -1,7 +1,7 @@
-"""What a cluster is made of, as data.
+"""The image of a cluster, as data.
 
-Everything here but the logs is plain structs. A log in an image is a `ReplicaLog` that nobody
-appends to any more; its batches lie in the memory of the log it was taken of.
+All but the logs are plain structs. A log in an image is a `ReplicaLog` that is never appended to;
+it shares the memory of its batches with the captured log.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.security.acls import AclBinding
 from mockbroker.core.security.delegation_tokens import DelegationToken
 
-PRISTINE = 0  # the log id of a leader's log that nothing was ever appended to
+PRISTINE = 0  # the log id of a leader's log without any append
 
 
 class BrokerImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """One broker. `fence_at_ms` is when the controller will fence it, if it will; `registered`
-    whether it is registered.
+    """One broker. `fence_at_ms` is the time of a scheduled fencing; `registered` is False for a
+    broker without a registration.
     """
 
     node_id: int
@@ -47,10 +47,10 @@ class CredentialImage(msgspec.Struct, frozen=True, array_like=True, forbid_unkno
 
 
 class SettingsImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """All but topics and logs: the brokers and all settings.
+    """Everything but topics and logs: the brokers and all settings.
 
     `quotas` are entities, as pairs of type and name, with their quotas. `former_epochs` are the
-    last leader epochs of partitions that were deleted: topic id, index and epoch of each.
+    last leader epochs of deleted partitions: topic id, index and epoch of each.
     """
 
     cluster_id: str
@@ -74,16 +74,16 @@ class SettingsImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
 
 
 class ReplicaImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A replica that has a log of its own."""
+    """A replica with a log of its own."""
 
     node_id: int
     log_id: int
 
 
 class PartitionImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What the controller and the leader know of a partition. `log_id` is that of the leader's log.
+    """The controller's and the leader's state of a partition. `log_id` is that of the leader's log.
 
-    `dirs` are the directories in which replicas lie, by broker, where those have several.
+    `dirs` are the directories of replicas, by broker, for brokers with several.
     """
 
     replicas: tuple[int, ...]
@@ -116,21 +116,21 @@ class TopicImage(NamedTuple):
 
 
 class LogImage(NamedTuple):
-    """A log as it was, and up to where its replica knew it to be replicated."""
+    """A log, and the high watermark of its replica."""
 
     log: ReplicaLog
     high_watermark: int
 
 
 class IdsImage(NamedTuple):
-    """Where the source of ids stands."""
+    """The state of the source of ids."""
 
     state: int
     producer_block: int
 
 
 class ClusterImage(NamedTuple):
-    """A cluster as it was at `at_ms`, in ms since the epoch. Logs are by log id, from 1 on."""
+    """A cluster at `at_ms`, in ms since the epoch. Logs are by log id, from 1 on."""
 
     at_ms: int
     ids: IdsImage

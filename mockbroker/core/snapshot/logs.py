@@ -1,8 +1,8 @@
-"""Logs to and from structs: what has changed in one since it was last written down.
+"""Logs to and from structs: the changes of a log since it was last written.
 
-A *log change* says which of the batches that the file has are kept, and describes the rest of the
-log; the bytes of the other batches go with it. What follows from the batches is not written:
-producers are replayed as a follower does. When more than the end of a log changed, all of that is.
+A *log change* names the batches of the file that stay, and describes the rest of the log; the bytes
+of the other batches follow it. State that batches imply is not written: producers are replayed as
+on a follower. If more than the end of a log changed, all other state is written.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from collections.abc import Iterator
 import msgspec
 
 from mockbroker.core.log.batch_store import BatchStore
-from mockbroker.core.log.epoch_cache import EpochCache
+from mockbroker.core.log.file_state import ALL, FileState
+from mockbroker.core.log.leader_epoch_cache import LeaderEpochCache
 from mockbroker.core.log.producer_state import (
     AbortedTransaction,
-    ProducerEntry,
-    ProducerStates,
-    WrittenBatch,
+    BatchMetadata,
+    ProducerStateEntry,
+    ProducerStateManager,
 )
 from mockbroker.core.log.replica_log import ReplicaLog, TimestampOffset
 from mockbroker.core.log.segments import Segments
-from mockbroker.core.log.stored import ALL, Stored
 from mockbroker.core.snapshot.image import LogImage
 
 _SIZE_OVERHEAD = 12
@@ -39,7 +39,7 @@ class ProducerImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
 
     producer_id: int
     epoch: int
-    batches: list[WrittenBatch]
+    batches: list[BatchMetadata]
     last_sequence: int
     last_timestamp: int
     coordinator_epoch: int
@@ -56,7 +56,7 @@ class ProducersImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknow
 
 
 class SegmentsImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The segments from the one with index `first` on; positions count back from the log's end."""
+    """The segments from index `first` on; positions count back from the log's end."""
 
     first: int
     base_offsets: list[int]
@@ -72,11 +72,11 @@ class SegmentsImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
 
 
 class LogChange(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What became of a log. Batches with base offsets in [keep_from, keep_to) stay as they are.
+    """The change of a log. Batches with base offsets in [keep_from, keep_to) stay.
 
-    Before them come `front_bytes` of batches, after them `tail_bytes`. Without `fork_of` (0) the
-    log goes on from what was last said of it, or is new. What is None has not changed, or follows
-    from the batches.
+    Before them come `front_bytes` of batches, after them `tail_bytes`. With `fork_of` 0 the log
+    continues its own last state, or is new. A field with None is unchanged, or follows from the
+    batches.
     """
 
     log_id: int
@@ -100,22 +100,22 @@ _NO_PRODUCERS = ProducersImage([], {}, {}, [])
 
 
 class BadLogError(Exception):
-    """What a file says of a log cannot be."""
+    """A file describes an impossible log."""
 
 
 # -- out -------------------------------------------------------------------------------------------
 
 
-def twin_of(log: ReplicaLog) -> ReplicaLog:
-    """A copy of a log that shares its bytes and is the same to the last epoch."""
+def copy_of(log: ReplicaLog) -> ReplicaLog:
+    """A copy of a log that shares its bytes and is equal to the last epoch."""
     twin = log.fork()
     twin.epochs = log.epochs.fork(log.end_offset + 1)
-    twin.stored = None
+    twin.file_state = None
     return twin
 
 
-def mark_of(log: ReplicaLog, high_watermark: int) -> tuple[int, ...]:
-    """Stands for all that a change says of a log: as long as it is equal nothing has changed."""
+def fingerprint_of(log: ReplicaLog, high_watermark: int) -> tuple[int, ...]:
+    """A fingerprint of a log's written state: an equal one means no change."""
     epochs = log.epochs
     return (
         log.end_offset,
@@ -124,30 +124,30 @@ def mark_of(log: ReplicaLog, high_watermark: int) -> tuple[int, ...]:
         log.cuts,
         log.first_dirty_offset,
         len(log.layout),
-        *_epochs_mark(epochs),
+        *_epochs_fingerprint(epochs),
     )
 
 
 _CUTS_AT = 3
 
 
-def _epochs_mark(epochs: EpochCache) -> tuple[int, int, int]:
+def _epochs_fingerprint(epochs: LeaderEpochCache) -> tuple[int, int, int]:
     return epochs.latest, len(epochs._starts), epochs._starts[0] if epochs._starts else -1
 
 
 def is_pristine(log: ReplicaLog, leader_epoch: int) -> bool:
-    """Whether a leader's log is as a new partition's, but for the epoch."""
+    """Whether a leader's log equals that of a new partition, but for the epoch."""
     return log.end_offset == 0 and log.epochs.latest == leader_epoch
 
 
 def change_of(
-    log: ReplicaLog, high_watermark: int, stored: Stored, fork_of: int = 0
+    log: ReplicaLog, high_watermark: int, stored: FileState, fork_of: int = 0
 ) -> tuple[LogChange, list[memoryview]]:
-    """What a file that has `stored` of a log lacks: the change, and the bytes that go with it.
+    """The change and the bytes that a file with `stored` lacks of a log.
 
-    `stored` then says that the file has it.
+    Updates `stored` to include them.
     """
-    mark = mark_of(log, high_watermark)
+    mark = fingerprint_of(log, high_watermark)
     known = stored.mark
     whole = known is None or log.cuts != stored.cuts
     offsets = log._base_offsets
@@ -189,9 +189,9 @@ def change_of(
 def changes_of_whole(
     log_id: int, image: LogImage, bytes_max: int
 ) -> Iterator[tuple[LogChange, list[memoryview]]]:
-    """A whole log in pieces of some `bytes_max`, of which the last says what the log is."""
+    """A whole log in pieces of about `bytes_max`; the last piece has the state of the log."""
     log = image.log
-    change, _ = change_of(log, image.high_watermark, Stored(log_id))
+    change, _ = change_of(log, image.high_watermark, FileState(log_id))
     first, count, keep_to = 0, log.batch_count, 0
     while True:
         limit = log._position_after(first - 1) + bytes_max
@@ -205,19 +205,19 @@ def changes_of_whole(
         first, keep_to = last, ALL
 
 
-def note_stored(log: ReplicaLog, high_watermark: int, stored: Stored) -> None:
-    """Let `stored` say that a file has all of a log, as it is now."""
+def set_stored(log: ReplicaLog, high_watermark: int, stored: FileState) -> None:
+    """Update `stored`: the file has the whole present log."""
     stored.begin, stored.end, stored.cuts = 0, log.end_offset, log.cuts
-    stored.segments, stored.mark = len(log.layout), mark_of(log, high_watermark)
+    stored.segments, stored.mark = len(log.layout), fingerprint_of(log, high_watermark)
     stored.origin = None
 
 
-def note_restored(image: LogImage, stored: Stored) -> None:
-    """Let `stored` say that a file has all that is in the image which a log was restored from."""
+def set_stored_from(image: LogImage, stored: FileState) -> None:
+    """Update `stored`: the file has the image that the log was restored from."""
     log = image.log
     stored.end, stored.segments = log.end_offset, len(log.layout)
-    # A log that was just restored has not been cut since.
-    mark = mark_of(log, image.high_watermark)
+    # A restored log has not been truncated since.
+    mark = fingerprint_of(log, image.high_watermark)
     stored.mark = (*mark[:_CUTS_AT], 0, *mark[_CUTS_AT + 1 :])
 
 
@@ -244,7 +244,7 @@ def _segments_image(log: ReplicaLog, first: int) -> SegmentsImage:
     )
 
 
-def _producers_image(producers: ProducerStates) -> ProducersImage:
+def _producers_image(producers: ProducerStateManager) -> ProducersImage:
     return ProducersImage(
         entries=[
             ProducerImage(
@@ -268,9 +268,9 @@ def _producers_image(producers: ProducerStates) -> ProducersImage:
 
 
 def apply(log: ReplicaLog | None, change: LogChange, body: memoryview) -> ReplicaLog:
-    """The log that becomes of `log` (None: nothing yet) by a change. Raises BadLogError."""
+    """Apply a change to `log` (None for a new log); returns the log. Raises BadLogError."""
     if len(body) != change.front_bytes + change.tail_bytes:
-        raise BadLogError("the bytes of a log are not as many as they should be")
+        raise BadLogError("a log has another number of bytes than its change says")
     if log is None:
         log = ReplicaLog()
     if (change.keep_from, change.keep_to) != (0, ALL) or change.front_bytes:
@@ -281,7 +281,7 @@ def apply(log: ReplicaLog | None, change: LogChange, body: memoryview) -> Replic
     log._has_holes = change.has_holes
     _set_segments(log, change.segments)
     if change.epochs is not None:
-        log.epochs = EpochCache()
+        log.epochs = LeaderEpochCache()
         for epoch, start_offset in change.epochs:
             log.epochs.assign(epoch, start_offset)
     if change.producers is not None:
@@ -294,7 +294,7 @@ def apply(log: ReplicaLog | None, change: LogChange, body: memoryview) -> Replic
 
 
 def _rebuilt(log: ReplicaLog, change: LogChange, front: memoryview) -> ReplicaLog:
-    """A log with the batches that come first and those that are kept; the rest of it is to come."""
+    """A log of the front batches and the batches that stay; the rest is added later."""
     offsets = log._base_offsets
     first, last = bisect_left(offsets, change.keep_from), bisect_left(offsets, change.keep_to)
     kept = BatchStore()
@@ -315,7 +315,7 @@ def _put_batches(log: ReplicaLog, data: memoryview, *, replay: bool) -> None:
         base_offset, length = _HEAD.unpack_from(data, position)
         end = position + length + _SIZE_OVERHEAD
         if not position + _BATCH_BYTES_MIN <= end <= size or base_offset <= former:
-            raise BadLogError("a batch does not follow the one before it")
+            raise BadLogError("a batch does not follow the batch before")
         batch = data[position:end]
         timestamp, producer_id = _TIME_AND_PRODUCER.unpack_from(batch, _MAX_TIMESTAMP_AT)
         log.put(batch, base_offset, timestamp)
@@ -327,7 +327,9 @@ def _put_batches(log: ReplicaLog, data: memoryview, *, replay: bool) -> None:
 def _set_segments(log: ReplicaLog, image: SegmentsImage) -> None:
     segments: Segments = log.layout
     end, first = log.end_position, image.first
-    if not 0 <= first <= len(segments) or not image.base_offsets:
+    columns = (image.positions, image.first_timestamps, image.max_timestamps, image.modified_ms)
+    count = len(image.base_offsets)
+    if not 0 <= first <= len(segments) or not count or {*map(len, columns)} != {count}:
         raise BadLogError("segments are missing")
     segments.base_offsets[first:] = image.base_offsets
     segments.positions[first:] = [end - back for back in image.positions]
@@ -342,10 +344,10 @@ def _set_segments(log: ReplicaLog, image: SegmentsImage) -> None:
     segments.open_limits = None
 
 
-def _producers(image: ProducersImage) -> ProducerStates:
-    producers = ProducerStates()
+def _producers(image: ProducersImage) -> ProducerStateManager:
+    producers = ProducerStateManager()
     for each in image.entries:
-        entry = producers._entries[each.producer_id] = ProducerEntry()
+        entry = producers._entries[each.producer_id] = ProducerStateEntry()
         entry.epoch = each.epoch
         entry.batches = list(each.batches)
         entry.last_sequence = each.last_sequence

@@ -1,8 +1,8 @@
-"""What has changed in a cluster since the last frame, as frames for a file.
+"""Records the changes of a cluster since the last frame, as frames for a file.
 
-Changes show at three points: a partition notifies its watchers, the cluster reports that the
-metadata of a topic changed, and a few version numbers grow with every change of a setting. `take`
-compares only the partitions that were touched, and their logs, with what the file has.
+Changes show at three points: a partition notifies its watchers, the metadata cache reports changed
+topics, and a few version numbers grow with every change of a setting. `take` compares only the
+touched partitions, and their logs, with the file.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mockbroker.core.log.stored import Stored
+from mockbroker.core.log.file_state import FileState
 from mockbroker.core.snapshot.capture import capture_with, partition_image
 from mockbroker.core.snapshot.changes import (
     ENCODER,
@@ -24,10 +24,10 @@ from mockbroker.core.snapshot.image import PRISTINE, ClusterImage, LogImage
 from mockbroker.core.snapshot.logs import (
     LogChange,
     change_of,
-    mark_of,
-    note_restored,
-    note_stored,
-    twin_of,
+    copy_of,
+    fingerprint_of,
+    set_stored,
+    set_stored_from,
 )
 from mockbroker.core.snapshot.settings import capture_settings
 
@@ -40,43 +40,45 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """Follows one cluster, once `ClusterState.record_with` has it.
+    """Records one cluster, from `ClusterState.record_with` on.
 
-    `on_change` is called once when there is something to `take`. While `anew` is set, the file has
-    to be begun again with a whole image.
+    `on_change` is called once when there is something to `take`. `needs_image` is set while the
+    file must begin again with a whole image.
     """
 
     def __init__(self, cluster: Cluster, on_change: Callable[[], None]) -> None:
         self._cluster = cluster
         self._on_change = on_change
         self._notified = False
-        # The partitions to look at, and whether at more than their logs.
+        # The touched partitions; True if more than their logs may have changed.
         self._touched: dict[PartitionKey, bool] = {}
         self._topics_touched: dict[Topic, None] = {}
-        # What the file has:
+        # The contents of the file:
         self._topics: dict[bytes, dict[str, str]] = {}  # overrides
         self._partitions: dict[PartitionKey, PartitionImage] = {}
-        self._logs: dict[int, Stored] = {}
+        self._logs: dict[int, FileState] = {}
         self._settings = b""
         self._others_version = 0
         cluster.acls.on_change.append(self._other_changed)
         cluster.on_broker_state.append(self._other_changed)
         self._versions = self._current_versions()
         self._last_log_id = 0
-        # What goes into the frame that is being made:
+        # The contents of the next frame:
         self._changes: list[LogChange] = []
         self._pieces: list[memoryview] = []
-        self.anew = True
+        self.needs_image = True
 
     # -- notifications -----------------------------------------------------------------------------
 
     def partition_changed(self, partition: Partition) -> None:
-        """Something moved in a partition."""
+        """A partition's log, watermarks or metadata changed."""
         self._touched.setdefault(partition.key, False)
         self._notify()
 
     def topic_changed(self, topic: Topic) -> None:
-        """A topic was made, deleted or configured, or its partitions got other leaders or ISRs."""
+        """A topic was created, deleted or configured, or its partitions got other leaders or
+        ISRs.
+        """
         self._topics_touched[topic] = None
         self._notify()
 
@@ -85,16 +87,19 @@ class Recorder:
             self._notified = True
             self._on_change()
 
-    def begin_anew(self) -> None:
+    def begin_again(self) -> None:
         """The cluster was restored: the file needs a whole image again."""
-        self.anew = True
+        self.needs_image = True
         self._notified = True
         self._on_change()
 
     # -- changes -----------------------------------------------------------------------------------
 
-    def take(self) -> list[bytes | memoryview]:
-        """The frame of all that has changed, as the pieces to write; empty if nothing has."""
+    def take(self, synced_bytes: int = 0) -> list[bytes | memoryview]:
+        """The frame of all that has changed, as the pieces to write; empty if nothing has.
+
+        The disk has `synced_bytes` of the file.
+        """
         self._notified = False
         versions = self._current_versions()
         if not self._touched and not self._topics_touched and versions == self._versions:
@@ -119,10 +124,16 @@ class Recorder:
             partitions,
             changes,
         )
-        return frame(ENCODER.encode(head), pieces)
+        return frame(ENCODER.encode(head), pieces, synced_bytes)
+
+    def nothing_new(self, synced_bytes: int) -> list[bytes | memoryview]:
+        """A frame without a change, which says how much of the file the disk has."""
+        runtime = self._cluster.runtime
+        head = Changes(Stage.CHANGE, runtime.now_ms(), *runtime.ids.position)
+        return frame(ENCODER.encode(head), [], synced_bytes)
 
     def _current_versions(self) -> tuple[int, ...]:
-        """Numbers of which one differs whenever the settings may differ."""
+        """Version numbers; they differ after any change of the settings."""
         cluster = self._cluster
         tokens = cluster.delegation_tokens.tokens
         return (
@@ -178,7 +189,7 @@ class Recorder:
             if partition is None or key[0] not in self._topics:
                 continue
             known = self._partitions.get(key)
-            if not altogether and known is not None and self._has_only_grown(partition, known):
+            if not altogether and known is not None and self._only_log_changed(partition, known):
                 self._enter(partition.log, partition.high_watermark)
                 continue
             image = partition_image(self._cluster, partition, self._enter)
@@ -190,9 +201,9 @@ class Recorder:
         return found
 
     @staticmethod
-    def _has_only_grown(partition: Partition, known: PartitionImage) -> bool:
-        """Whether nothing but the log that the file knows can have changed."""
-        stored = partition.log.stored
+    def _only_log_changed(partition: Partition, known: PartitionImage) -> bool:
+        """Whether only the log that the file has can have changed."""
+        stored = partition.log.file_state
         return (
             stored is not None
             and stored.log_id == known.log_id
@@ -205,12 +216,12 @@ class Recorder:
             self._logs.pop(log_id, None)
 
     def _enter(self, log: ReplicaLog, high_watermark: int) -> int:
-        """The id of a log that is in use, with what has changed in it."""
-        stored = log.stored
+        """The id of a log in use; its changes are added to the frame."""
+        stored = log.file_state
         fork_of = 0
         if stored is None or (stored.log_id and self._logs.get(stored.log_id) is not stored):
-            stored = log.stored = Stored()
-        elif stored.mark == mark_of(log, high_watermark):
+            stored = log.file_state = FileState()
+        elif stored.mark == fingerprint_of(log, high_watermark):
             return stored.log_id
         if not stored.log_id:
             fork_of = self._origin_of(stored)
@@ -220,8 +231,8 @@ class Recorder:
         self._pieces += pieces
         return stored.log_id
 
-    def _origin_of(self, stored: Stored) -> int:
-        """The log in the file that a new one can be made of, or 0."""
+    def _origin_of(self, stored: FileState) -> int:
+        """The file's log that a new one was forked from, or 0."""
         origin, stored.origin = stored.origin, None
         if (
             origin is not None
@@ -232,7 +243,7 @@ class Recorder:
         stored.begin = stored.end = 0
         return 0
 
-    def _number(self, stored: Stored) -> None:
+    def _number(self, stored: FileState) -> None:
         self._last_log_id += 1
         stored.log_id = self._last_log_id
         self._logs[stored.log_id] = stored
@@ -240,7 +251,7 @@ class Recorder:
     # -- beginning ---------------------------------------------------------------------------------
 
     def resume(self, image: ClusterImage) -> None:
-        """Go on with a file that holds `image`, which the cluster has been restored from."""
+        """Continue a file with `image`, from which the cluster has been restored."""
         cluster = self._cluster
         for saved_topic in image.topics:
             self._topics[saved_topic.topic_id] = saved_topic.overrides
@@ -255,31 +266,31 @@ class Recorder:
                         self._adopt(replica.log, own.log_id, image)
         self._last_log_id = max(image.logs, default=0)
         self._settings = ENCODER.encode(image.settings)
-        # The cluster may have changed since: look at everything once.
+        # The cluster may have changed since: compare everything once.
         self._versions = tuple(-1 for _ in self._versions)
         self._topics_touched = dict.fromkeys(cluster.topics.values())
-        self.anew = False
+        self.needs_image = False
         self._notified = True
 
     def _adopt(self, log: ReplicaLog, log_id: int, image: ClusterImage) -> None:
-        stored = log.stored = self._logs[log_id] = Stored(log_id)
-        note_restored(image.logs[log_id], stored)
+        stored = log.file_state = self._logs[log_id] = FileState(log_id)
+        set_stored_from(image.logs[log_id], stored)
 
-    def whole(self) -> ClusterImage:
-        """The whole image, with which a file begins; what `take` says from now on follows it."""
+    def full_image(self) -> ClusterImage:
+        """The whole image that begins a file; later `take`s continue it."""
         logs: dict[int, LogImage] = {}
         partitions: dict[PartitionKey, PartitionImage] = {}
         former, self._logs = self._logs, {}
 
         def enter(log: ReplicaLog, high_watermark: int) -> int:
-            stored = log.stored
+            stored = log.file_state
             if stored is None or former.get(stored.log_id) is not stored:
-                stored = log.stored = Stored()
+                stored = log.file_state = FileState()
                 self._number(stored)
             self._logs[stored.log_id] = stored
-            note_stored(log, high_watermark, stored)
+            set_stored(log, high_watermark, stored)
             stored.rewrites += 1
-            logs[stored.log_id] = LogImage(twin_of(log), high_watermark)
+            logs[stored.log_id] = LogImage(copy_of(log), high_watermark)
             return stored.log_id
 
         cluster = self._cluster
@@ -293,5 +304,5 @@ class Recorder:
         self._versions = self._current_versions()
         self._touched.clear()
         self._topics_touched.clear()
-        self.anew = self._notified = False
+        self.needs_image = self._notified = False
         return image

@@ -1,17 +1,17 @@
-"""Making a cluster what an image says, while clients are connected to it.
+"""Restores a cluster to an image, while clients are connected.
 
-First the cluster is *cleared*: its topics are deleted, so that waiting requests are answered,
-coordinators forget their groups and transactions, and rules end. Then the image is put in place.
-Connections stay as they are, and what must never be used twice goes on from where it is: topic
-ids, producer ids, broker epochs, and the leader epochs of partitions that clients may have seen.
+First the cluster is *cleared*: its topics are deleted, which answers waiting requests; coordinators
+drop their groups and transactions, and rules end. Then the contents of the image are put in.
+Connections stay. Numbers that must never repeat continue: topic ids, producer ids, broker epochs,
+and the leader epochs of partitions that clients may have seen.
 
-A partition that is not as it was is given a higher leader epoch. Clients take that for the election
-it amounts to, and look where their history ends (KIP-320).
+A changed partition gets a higher leader epoch. Clients take it for an election, and find the point
+where their history diverges (KIP-320).
 
-Idempotent producers have nothing of that kind. The sequence of one that went on since the image was
-taken is ahead of what the log knows. Java's takes a new epoch then and goes on; for librdkafka that
-is the end, and a higher epoch in the log would cost it a record. So the log may be told to *resume*
-with the sequences at which producers are now.
+Idempotent producers have no such mechanism. After the capture their sequences ran ahead of those in
+the image's log. A Java producer then takes a new epoch and continues; for librdkafka the error is
+fatal, and a higher epoch in the log would cost it a record. The log can therefore *resume* the
+present sequences of producers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mockbroker.core.replication.partition import NO_LEADER, Partition
 from mockbroker.core.replication.replica import FollowerState, Replica
 from mockbroker.core.replication.replication_control import Reassignment
 from mockbroker.core.snapshot.image import PRISTINE
-from mockbroker.core.snapshot.logs import twin_of
+from mockbroker.core.snapshot.logs import copy_of
 from mockbroker.core.snapshot.settings import put_settings
 
 if TYPE_CHECKING:
@@ -41,19 +41,19 @@ if TYPE_CHECKING:
     )
 
 
-# What becomes of idempotent producers that have gone on since the image was taken: the log expects
-# what came next then, and refuses anything else; or it expects what comes next now.
+# The sequences that idempotent producers continue after a restore: those of the image, where the
+# log refuses anything else; or their present ones.
 Producers = Literal["keep", "resume"]
 KEEP: Producers = "keep"
 RESUME: Producers = "resume"
 
 
 class RestoreError(Exception):
-    """The image does not fit the cluster; nothing has changed."""
+    """The image does not fit the cluster; nothing was changed."""
 
 
 def restore(cluster: Cluster, image: ClusterImage, producers: Producers = KEEP) -> None:
-    """Let `cluster` be what `image` says. Raises RestoreError; then nothing has changed."""
+    """Make `cluster` equal to `image`. Raises RestoreError; then nothing has changed."""
     check_fits(cluster, image)
     former = {
         (topic.topic_id, partition.index): partition
@@ -69,16 +69,16 @@ def restore(cluster: Cluster, image: ClusterImage, producers: Producers = KEEP) 
         _put_topic(cluster, image, topic_image, former, producers)
     for key, partition in former.items():
         if key[0] in cluster.topics_by_id and cluster.image.partition_by_id(*key) is None:
-            # It may be created again.
+            # The topic may be created again.
             cluster.replication_control.former_epochs[key] = partition.leader_epoch
     _keep_former_epochs(cluster, image)
-    _begin(cluster, image)
+    _start(cluster, image)
     if cluster.recorder is not None:
-        cluster.recorder.begin_anew()
+        cluster.recorder.begin_again()
 
 
 def check_fits(cluster: Cluster, image: ClusterImage) -> None:
-    """Raise RestoreError where a cluster cannot be what an image says."""
+    """Raise RestoreError if the cluster cannot be restored to the image."""
     version = image.settings.kafka_version
     if version != cluster.profile.release:
         raise RestoreError(
@@ -91,7 +91,7 @@ def check_fits(cluster: Cluster, image: ClusterImage) -> None:
 
 
 def clear(cluster: Cluster) -> None:
-    """Drop topics, groups, transactions and rules; requests that wait for them are answered."""
+    """Drop topics, groups, transactions and rules; waiting requests are answered."""
     if cluster.fault_engine is not None:
         cluster.fault_engine.clear()
     network = cluster.replication.network
@@ -102,7 +102,7 @@ def clear(cluster: Cluster) -> None:
     for topic in sorted(cluster.topics.values(), key=_is_external):
         cluster.delete_topic(topic.name)
     for broker in cluster.processes.values():
-        broker.forget_memory()
+        broker.drop_memory()
         broker.fetch_positions = FetchPositions()
     cluster.replication.reset()
     cluster.services.withheld_markers.clear()
@@ -110,7 +110,7 @@ def clear(cluster: Cluster) -> None:
     cluster.controller.cancel_fencing()
     if cluster.runtime.journal is not None:
         cluster.runtime.journal.clear()
-        # Followers of the journal learn that a new history begins.
+        # Followers of the journal begin a new history.
         cluster.runtime.journal.fact(cluster.runtime.now_ms(), "action", change="restore")
 
 
@@ -187,7 +187,7 @@ def _put_topic(
         _raise_epoch(partition, before, cluster.replication_control.former_epochs.pop(key, -1))
         if producers == RESUME:
             _resume_producers(partition, before)
-    cluster.topic_control.adopt(topic)
+    cluster.topic_control.add_topic(topic)
 
 
 def _partition(
@@ -207,18 +207,18 @@ def _partition(
     partition.elr, partition.last_known_elr = saved.elr, saved.last_known_elr
     if saved.log_id != PRISTINE:
         kept = image.logs[saved.log_id]
-        partition.adopt(twin_of(kept.log), kept.high_watermark)
+        partition.set_leader_log(copy_of(kept.log), kept.high_watermark)
         log = partition.log
         if saved.leader_id != NO_LEADER and log.epochs.latest < saved.leader_epoch:
-            # Its leader had not heard yet that it leads: now it has.
+            # Its leader had no image yet with its leadership: now it has.
             partition.leader_epoch_start_offset = log.end_offset
             log.epochs.assign(saved.leader_epoch, log.end_offset)
     for own in saved.own:
         kept = image.logs[own.log_id]
-        replica = Replica(own.node_id, twin_of(kept.log), kept.high_watermark)
+        replica = Replica(own.node_id, copy_of(kept.log), kept.high_watermark)
         partition.own_replicas[own.node_id] = replica
         if saved.leader_id not in (own.node_id, NO_LEADER):
-            partition.followers[own.node_id] = FollowerState.unknown(
+            partition.followers[own.node_id] = FollowerState.reset(
                 own.node_id, in_sync=own.node_id in saved.isr, now_ms=cluster.runtime.now_ms()
             )
     if saved.adding or saved.removing:
@@ -227,20 +227,20 @@ def _partition(
         )
     for node_id, path in saved.dirs:
         if node_id in cluster.brokers:
-            cluster.brokers[node_id].log_dirs.put(partition, path)
+            cluster.brokers[node_id].log_dirs.set_dir(partition, path)
     return partition
 
 
 def _raise_epoch(partition: Partition, former: Partition | None, deleted_epoch: int) -> None:
-    """Let clients that saw the partition otherwise notice that it is another now.
+    """Raise the leader epoch, so that clients that saw another state of the partition notice.
 
-    `former` is the partition of just before, `deleted_epoch` the last one it had before its topic
+    `former` is the partition before the restore, `deleted_epoch` its last epoch before its topic
     was deleted, or -1.
     """
     if former is None and deleted_epoch < partition.leader_epoch:
         return
     if former is not None:
-        if _looks_like(partition, former):
+        if _is_unchanged(partition, former):
             return
         deleted_epoch = max(deleted_epoch, former.leader_epoch)
     partition.leader_epoch = max(partition.leader_epoch, deleted_epoch) + 1
@@ -251,8 +251,8 @@ def _raise_epoch(partition: Partition, former: Partition | None, deleted_epoch: 
 
 
 def _keep_former_epochs(cluster: Cluster, image: ClusterImage) -> None:
-    """Let epochs of deleted partitions that the image has be used no more, by this process either:
-    an older snapshot may bring such a partition back.
+    """Keep the leader epochs of deleted partitions in the image: an older snapshot may bring such a
+    partition back, and must not repeat them.
     """
     for topic_id, index, epoch in image.settings.former_epochs:
         key = (topic_id, index)
@@ -263,7 +263,7 @@ def _keep_former_epochs(cluster: Cluster, image: ClusterImage) -> None:
 
 
 def _resume_producers(partition: Partition, former: Partition | None) -> None:
-    """Let the logs go on with the sequences that the partition expects now."""
+    """Set the producers' present sequences in the logs."""
     for log in (partition.log, *(own.log for own in partition.own_replicas.values())):
         if former is None:
             log.producers.resume_from(None, 0)
@@ -271,7 +271,7 @@ def _resume_producers(partition: Partition, former: Partition | None) -> None:
             log.producers.resume_from(former.log.producers, former.high_watermark)
 
 
-def _looks_like(partition: Partition, former: Partition) -> bool:
+def _is_unchanged(partition: Partition, former: Partition) -> bool:
     return (
         partition.leader_id == former.leader_id
         and partition.leader_epoch == former.leader_epoch
@@ -279,23 +279,23 @@ def _looks_like(partition: Partition, former: Partition) -> bool:
     )
 
 
-# -- going on --------------------------------------------------------------------------------------
+# -- starting --------------------------------------------------------------------------------------
 
 
-def _begin(cluster: Cluster, image: ClusterImage) -> None:
-    """Let everything take its course from here: followers, coordinators, timers."""
+def _start(cluster: Cluster, image: ClusterImage) -> None:
+    """Start followers, coordinators and timers."""
     controller = cluster.controller
     for broker in cluster.brokers.values():
         if broker.state == RUNNING and broker.fenced:
-            controller.unfence(broker)  # the network it was cut off from is whole again
+            controller.unfence(broker)  # the restore has restored its links
     for topic in cluster.topics.values():
         for partition in topic.partitions:
             if partition.log.end_offset or partition.own_replicas:
-                _go_on(cluster, partition)
+                _start_partition(cluster, partition)
             elif cluster.replication.is_stepwise:
                 cluster.replication.assignment_changed(partition)
             if partition.leader_id != partition.replicas[0]:
-                controller.balance.note(partition)
+                controller.balance.leader_changed(partition)
     for each in image.settings.brokers:
         process = cluster.processes[each.node_id]
         if each.fence_at_ms is not None and process.state != RUNNING:
@@ -304,11 +304,11 @@ def _begin(cluster: Cluster, image: ClusterImage) -> None:
     cluster.metadata.changed()
 
 
-def _go_on(cluster: Cluster, partition: Partition) -> None:
+def _start_partition(cluster: Cluster, partition: Partition) -> None:
     if partition.own_replicas or cluster.replication.is_stepwise:
         cluster.replication.assignment_changed(partition)
     if partition.leader_id != NO_LEADER:
-        partition.advance_high_watermark()  # which a rule may have held
+        partition.advance_high_watermark()  # a rule may have limited it
     cluster.log_manager.schedule(partition)
     if partition.topic.is_internal:
         cluster.leader_changed(partition)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def capture_settings(cluster: Cluster) -> SettingsImage:
-    """The brokers and all that has been set."""
+    """The brokers and all settings."""
     configs, controller = cluster.configs, cluster.controller
     return SettingsImage(
         cluster_id=cluster.cluster_id,
@@ -65,9 +65,9 @@ def _broker_image(cluster: Cluster, broker: Broker) -> BrokerImage:
 
 
 def put_settings(cluster: Cluster, image: SettingsImage) -> None:
-    """Let a cluster have the settings of an image; brokers are not among them.
+    """Restore the settings of an image, without its brokers.
 
-    Static configs are what the cluster's process was started with, and stay.
+    Static configs belong to the process of the cluster and stay.
     """
     configs = cluster.configs
     configs.dynamic_default = dict(image.default_configs)
@@ -77,8 +77,8 @@ def put_settings(cluster: Cluster, image: SettingsImage) -> None:
     configs.changed()
     _put_features(cluster, image)
     _put_quotas(cluster.quotas, image)
-    cluster.quotas.forget_measured()
-    cluster.telemetry.forget()
+    cluster.quotas.reset_measurements()
+    cluster.telemetry.clear()
     credentials = cluster.scram_credentials
     credentials.clear()
     for each in image.credentials:
@@ -89,7 +89,7 @@ def put_settings(cluster: Cluster, image: SettingsImage) -> None:
 
 
 def _put_features(cluster: Cluster, image: SettingsImage) -> None:
-    """Clients take a change only under a higher epoch."""
+    """Clients accept a change only under a higher epoch."""
     features = cluster.features
     if features.levels != image.features:
         absent = dict.fromkeys(set(features.levels) - set(image.features), 0)

@@ -1,8 +1,7 @@
-"""What clients push: metrics as OpenTelemetry writes them (OTLP), read as far as it helps tests.
+"""A decoder of pushed metrics in the OpenTelemetry format (OTLP).
 
-The payload is a protobuf message, `MetricsData`. Of the few dozen fields that it has, those are
-read that name a number: the metric, its attributes, the value and the time. Histograms, which no
-Kafka client sends, are passed over.
+The payload is a protobuf message, `MetricsData`. The decoder reads numbers with their metric,
+attributes and time. It skips histograms, which no Kafka client sends.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_DOUBLE = struct.Struct("<d").unpack
-_INT64 = struct.Struct("<q").unpack
+_DOUBLE = struct.Struct("<d")
+_INT64 = struct.Struct("<q")
 
 # MetricsData → ResourceMetrics → ScopeMetrics → Metric → Gauge or Sum → NumberDataPoint
 _RESOURCE_METRICS, _SCOPE_METRICS, _METRICS = 1, 2, 2
@@ -23,7 +22,7 @@ _TIME, _AS_DOUBLE, _AS_INT, _ATTRIBUTES = 3, 4, 6, 7
 
 
 class Point(NamedTuple):
-    """One number: `kind` is "gauge" or "sum"; `time_ns` since the epoch, by the client's clock."""
+    """One number. `kind` is "gauge" or "sum"; `time_ns` is the client's time since the epoch."""
 
     name: str
     kind: str
@@ -33,7 +32,7 @@ class Point(NamedTuple):
 
 
 class OtlpError(ValueError):
-    """The bytes are no protobuf message; `str()` says where."""
+    """The bytes are not a protobuf message; `str()` has the position."""
 
 
 def points(data: bytes | memoryview) -> list[Point]:
@@ -61,9 +60,9 @@ def _point(name: str, kind: str, data: bytes) -> Point:
         if isinstance(content, int):
             continue
         if field == _AS_DOUBLE:
-            (value,) = _DOUBLE(content)
+            value = _fixed(_DOUBLE, content)
         elif field == _AS_INT:
-            (value,) = _INT64(content)
+            value = _fixed(_INT64, content)
         elif field == _TIME:
             time_ns = int.from_bytes(content, "little")
         elif field == _ATTRIBUTES:
@@ -73,7 +72,7 @@ def _point(name: str, kind: str, data: bytes) -> Point:
 
 
 def _attribute(data: bytes) -> tuple[str, str]:
-    """A KeyValue; its value as text, whatever its type."""
+    """A KeyValue, with its value as text."""
     key, text = "", ""
     for field, content in _fields(data):
         if field == 1 and isinstance(content, bytes):
@@ -82,9 +81,19 @@ def _attribute(data: bytes) -> tuple[str, str]:
             for kind, value in _fields(content):
                 if isinstance(value, int):
                     text = str(value)
+                elif kind == 4:
+                    text = str(_fixed(_DOUBLE, value))
                 else:
-                    text = str(_DOUBLE(value)[0]) if kind == 4 else value.decode("utf-8", "replace")
+                    text = value.decode("utf-8", "replace")
     return key, text
+
+
+def _fixed(layout: struct.Struct, content: bytes) -> float:
+    """A number of eight bytes, which a client may have sent as text of any length."""
+    if len(content) != layout.size:
+        raise OtlpError(f"a number of {len(content)} bytes")
+    number: float = layout.unpack(content)[0]
+    return number
 
 
 def _all(data: bytes, wanted: int) -> Iterator[bytes]:
@@ -94,7 +103,7 @@ def _all(data: bytes, wanted: int) -> Iterator[bytes]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Number and content of each field: varints as numbers, all else as bytes."""
+    """The number and content of each field: varints as integers, the others as bytes."""
     position = 0
     while position < len(data):
         tag, position = _varint(data, position)

@@ -69,7 +69,7 @@ def _matches(selectors: Iterable[str], client: Mapping[str, str]) -> bool:
 
 
 def _java_order(texts: Iterable[str]) -> tuple[str, ...]:
-    """Distinct texts in the order of a Java HashSet, which shows in answers and in the id."""
+    """Distinct texts in the order of a Java HashSet, on which the response and the id depend."""
     distinct = list(dict.fromkeys(texts))
     buckets = 16
     while len(distinct) > buckets * 3 // 4:

@@ -1,9 +1,8 @@
 """The instances of clients that push metrics, and their pushes (ClientMetricsManager).
 
-Each broker has *instances*: a client under its instance id, with its requested metrics and the
-times of its last requests. An instance expires when its connection has ended, or after three of its
-intervals without a request, at least a minute. The newest pushes are kept, up to a number and a
-size.
+A broker has *instances*: clients by instance id, with their requested metrics and the times of
+their last requests. An instance expires when its connection closes, or after three intervals
+without a request, at least one minute. The newest pushes are kept, up to a number and a size.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from mockbroker.core.telemetry.subscriptions import RequestedMetrics
     from mockbroker.core.timing.timers import Timer
 
-# In the order that Kafka prefers: zstd, lz4, gzip, snappy. Uncompressed pushes are taken as well.
+# In Kafka's order of preference: zstd, lz4, gzip, snappy. Uncompressed pushes are accepted too.
 ACCEPTED_COMPRESSION = (4, 3, 1, 2)
 INSTANCES_MAX = 16_384  # of one broker (ClientMetricsManager.CACHE_MAX_SIZE)
 EXPIRY_MS = 60_000
@@ -86,18 +85,18 @@ class Instance:
 
     def may_push(self, now_ms: int) -> bool:
         """Whether PushTelemetry is allowed: once after a subscription, then after an interval."""
-        asked_since = self.last_get_ms > self.last_push_ms
-        if asked_since or now_ms - self.last_push_ms >= self.requested.interval_ms:
+        is_first = self.last_get_ms > self.last_push_ms
+        if is_first or now_ms - self.last_push_ms >= self.requested.interval_ms:
             self.last_push_ms = now_ms
             return True
         return False
 
 
 class Push(NamedTuple):
-    """What a client pushed once, and who it was by its own words.
+    """One push of a client.
 
-    `attributes` are those by which subscriptions select clients: `client_id`,
-    `client_software_name`, …; `metrics` are the bytes as they came, still compressed.
+    Subscriptions select clients by `attributes`: `client_id`, `client_software_name`, …
+    `metrics` are the received, compressed bytes.
     """
 
     time_ms: int
@@ -110,18 +109,18 @@ class Push(NamedTuple):
     metrics: bytes
 
     def data(self, size_max: int = PUSHED_BYTES_KEPT) -> bytes:
-        """The metrics as OTLP. Raises RecordsError where they do not decompress."""
+        """The decompressed metrics (OTLP). Raises RecordsError."""
         return bytes(decompress(self.compression, self.metrics, decompressed_bytes_max=size_max))
 
     def points(self) -> list[Point]:
-        """The numbers in it. Raises RecordsError or OtlpError."""
+        """The numbers of the push. Raises RecordsError or OtlpError."""
         from mockbroker.core.telemetry.otlp import points
 
         return points(self.data())
 
 
 class Telemetry:
-    """The telemetry of a cluster; `pushes` holds what came in, the newest last."""
+    """The telemetry of a cluster; `pushes` has the kept pushes, the newest last."""
 
     def __init__(self, runtime: Runtime, configs: ClusterConfigs) -> None:
         self._runtime, self._configs = runtime, configs
@@ -131,12 +130,12 @@ class Telemetry:
         self._version = 0
         self.pushes: deque[Push] = deque()
         self._pushed_bytes = 0
-        # By error: how many requests were refused.
+        # The number of refused requests by error.
         self.refused: dict[ErrorCode, int] = {}
 
     @property
     def receives(self) -> bool:
-        """Whether the brokers advertise telemetry, as those with a plugin for it do."""
+        """Whether the brokers advertise telemetry, as with a ClientTelemetry plugin."""
         return bool(self._configs.get("telemetry.receiver"))
 
     @property
@@ -149,13 +148,13 @@ class Telemetry:
         return [instance for instance in known.values() if not instance.connection.closed]
 
     def points(self) -> Iterator[tuple[Push, Point]]:
-        """Every number of every push that is kept. Raises RecordsError or OtlpError."""
+        """All numbers of all kept pushes. Raises RecordsError or OtlpError."""
         for push in self.pushes:
             for point in push.points():
                 yield push, point
 
-    def forget(self) -> None:
-        """Drop the pushes and the instances."""
+    def clear(self) -> None:
+        """Remove the pushes and the instances."""
         self.pushes.clear()
         self._pushed_bytes = 0
         for broker_id, known in self._instances.items():
@@ -190,7 +189,7 @@ class Telemetry:
     def push(
         self, push: Push, instance_id: bytes, wanted_id: int, connection: ClientConnection
     ) -> None:
-        """A client pushes, under the subscription `wanted_id`. Raises ApiError."""
+        """PushTelemetry with the subscription id `wanted_id`. Raises ApiError."""
         if instance_id in (ZERO_UUID, METADATA_TOPIC_ID):
             raise self._refusal(ErrorCode.INVALID_REQUEST)
         instance = self._instance(
@@ -218,7 +217,7 @@ class Telemetry:
         return None
 
     def _keep(self, push: Push) -> ErrorCode | None:
-        """Keep a push among the newest; an error where a receiver could not read it."""
+        """Keep a push; returns an error if a receiver could not decompress it."""
         if self.receives:
             try:
                 push.data(self.size_max)
@@ -244,7 +243,7 @@ class Telemetry:
         connection: ClientConnection,
         now_ms: int,
     ) -> Instance:
-        """The instance of a client, up to date with the subscriptions."""
+        """The instance of a client, updated if the subscriptions have changed."""
         version = self._subscriptions_version()
         known = self._instances.setdefault(broker_id, OrderedDict())
         instance = known.get(instance_id)
@@ -263,9 +262,9 @@ class Telemetry:
         if instance.expiry is not None:
             instance.expiry.cancel()
         delay_ms = max(EXPIRY_MS, 3 * instance.requested.interval_ms)
-        lapsed = instance
+        expired = instance
         instance.expiry = self._runtime.timers.call_at(
-            now_ms + delay_ms, lambda: self._forget(broker_id, lapsed)
+            now_ms + delay_ms, lambda: self._forget(broker_id, expired)
         )
         return instance
 
@@ -276,7 +275,7 @@ class Telemetry:
         connection: ClientConnection,
         version: int,
     ) -> Instance:
-        # Few clusters have telemetry, and all of them are to start soon.
+        # Imported here for a fast start, because few clusters have telemetry.
         from mockbroker.core.telemetry.subscriptions import requested_metrics, subscription_id
 
         requested = requested_metrics(self._configs.client_metrics, attributes)
@@ -291,7 +290,7 @@ class Telemetry:
             del known[instance.instance_id]
 
     def _subscriptions_version(self) -> int:
-        """Grows with every change of the subscriptions."""
+        """A number that rises with each change of the subscriptions."""
         configs = self._configs
         if configs.version != self._seen_at:
             self._seen_at = configs.version

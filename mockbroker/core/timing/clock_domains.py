@@ -1,16 +1,16 @@
-"""The parts of a cluster whose time can be moved on alone, by name.
+"""The clock domains of a cluster, by name: the parts whose clock can be advanced alone.
 
-- `retention`: what is in the logs grows older, and retention drops what it no longer keeps;
-- `compaction`: the cleaner's time, for its rounds, the age of records, and when tombstones may go;
+- `retention`: the age of segments;
+- `compaction`: the rounds of the cleaner, the age of records and the deletion of tombstones;
 - `groups`, `group:ID`: sessions, rebalances and the retention of offsets, of all groups or of one;
-- `transactions`: transaction timeouts, and the expiry of transactional ids.
-
-Whoever owns such a part takes its time and sets its timers here, and not at the cluster's own.
+- `transactions`: transaction timeouts, and the expiration of transactional ids.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
+
+from mockbroker.core.validation import nearest
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
@@ -21,27 +21,27 @@ CHOICES = "'retention', 'compaction', 'groups', 'group:ID' and 'transactions'"
 
 
 class ClockDomain(Protocol):
-    """One part, for as long as it is being moved on. Times are ms since the epoch, its own."""
+    """One clock domain during an advance. All times are the domain's, in ms since the epoch."""
 
     def now_ms(self) -> int:
-        """What time it is there."""
+        """The domain's time."""
         ...
 
     def deadline_ms(self) -> int | None:
-        """When the next timer there is due, or None."""
+        """The deadline of the domain's next timer, or None."""
         ...
 
     def jump_to(self, at_ms: int) -> None:
-        """Let it be `at_ms` there, and do what is due by then."""
+        """Set the domain's time to `at_ms`, and run the timers that are due."""
         ...
 
-    def spare_connected(self, by_ms: int) -> None:
-        """Let the sessions of clients whose connection is open end that much later."""
+    def extend_connected_sessions(self, by_ms: int) -> None:
+        """Extend the sessions of clients with an open connection by `by_ms`."""
         ...
 
 
 def find_domain(cluster: Cluster, only: str) -> ClockDomain:
-    """The part of this name. Raises ValueError, naming the choices, when there is none."""
+    """The clock domain named `only`. Raises ValueError with the choices if there is none."""
     if only == "retention":
         from mockbroker.core.log.added_age import RetentionDomain
 
@@ -58,7 +58,8 @@ def find_domain(cluster: Cluster, only: str) -> ClockDomain:
         if only == "groups":
             return GroupsDomain(cluster)
         return GroupDomain(cluster, only.removeprefix(GROUP))
-    raise ValueError(f"no part of a cluster is called {only!r}; there are {CHOICES}")
+    near = nearest(only, ("retention", "compaction", "groups", "transactions"), listed=False)
+    raise ValueError(f"no part of a cluster is called {only!r}{near or '; there are ' + CHOICES}")
 
 
 class TransactionsDomain:
@@ -69,5 +70,5 @@ class TransactionsDomain:
         self.deadline_ms = timers.deadline_ms
         self.jump_to = timers.jump_to
 
-    def spare_connected(self, by_ms: int) -> None:
-        """Nobody is spared: an open transaction does not depend on its producer's heartbeats."""
+    def extend_connected_sessions(self, by_ms: int) -> None:
+        """Nothing to do: an open transaction has no session with heartbeats."""

@@ -1,20 +1,20 @@
-"""Deadlines as data: a heap of callbacks, run by whoever knows what time it is.
+"""A heap of timers.
 
-The core never waits. It leaves callbacks here; one actor sleeps until `deadline_ms()` and then
-calls `run_due(now_ms)`, so that ten thousand sessions cost one timer of the event loop.
+The core never waits. It sets timers here; the timekeeper sleeps until `deadline_ms()` and then
+calls `run_due(now_ms)`. Ten thousand sessions thus cost one timer of the event loop.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Hashable
+from heapq import heappop, heappush
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
 
 class Timer:
-    """One callback at one deadline; `cancel()` forgets it."""
+    """One callback at one deadline, in ms since the epoch."""
 
     __slots__ = ("callback", "deadline_ms")
 
@@ -23,26 +23,26 @@ class Timer:
         self.callback: Callable[[], None] | None = callback
 
     def cancel(self) -> None:
-        """Forget the callback; the heap drops the empty shell when it comes up."""
+        """Drop the callback. The heap drops the timer when it is popped."""
         self.callback = None
 
 
 class DueTimers(Generic[K]):
-    """For each key at most one timer, which calls when the key's owner may be due.
+    """At most one timer for each key.
 
-    It may call too early: an owner that is due later now asks to be called again. While the process
-    in which they run `stands_still` nobody is called; who was due then is with `resume`.
+    A timer may run too early: a callback whose deadline was extended arms it again. While the
+    broker's process `is_paused`, no callback runs; `resume` runs those that fell due.
     """
 
-    __slots__ = ("_late", "_stands_still", "_timers")
+    __slots__ = ("_is_paused", "_overdue", "_timers")
 
-    def __init__(self, stands_still: Callable[[], bool]) -> None:
+    def __init__(self, is_paused: Callable[[], bool]) -> None:
         self._timers: dict[K, Timer] = {}
-        self._stands_still = stands_still
-        self._late: dict[K, Callable[[K], None]] = {}
+        self._is_paused = is_paused
+        self._overdue: dict[K, Callable[[K], None]] = {}
 
-    def arm(self, times: TimerHeap, key: K, due_ms: int | None, call: Callable[[K], None]) -> None:
-        """Have `times` run `call(key)` at `due_ms` (None: never), unless it will earlier anyway."""
+    def arm(self, heap: TimerHeap, key: K, due_ms: int | None, call: Callable[[K], None]) -> None:
+        """Run `call(key)` at `due_ms` (None: never), unless the timer is set to an earlier time."""
         if due_ms is None:
             return
         timer = self._timers.get(key)
@@ -50,85 +50,84 @@ class DueTimers(Generic[K]):
             if timer.deadline_ms <= due_ms:
                 return
             timer.cancel()
-        self._timers[key] = times.call_at(due_ms, lambda: self._run(key, call))
+        self._timers[key] = heap.call_at(due_ms, lambda: self._run(key, call))
 
     def _run(self, key: K, call: Callable[[K], None]) -> None:
         del self._timers[key]
-        if self._stands_still():
-            self._late[key] = call
+        if self._is_paused():
+            self._overdue[key] = call
         else:
             call(key)
 
     def resume(self) -> None:
-        """The process goes on: call all that were due meanwhile."""
-        late, self._late = self._late, {}
-        for key, call in late.items():
+        """Run the callbacks that fell due while the process was paused."""
+        overdue, self._overdue = self._overdue, {}
+        for key, call in overdue.items():
             call(key)
 
-    def forget(self, key: K) -> None:
-        """Call this key no more."""
-        self._late.pop(key, None)
+    def cancel(self, key: K) -> None:
+        """Cancel the timer of a key."""
+        self._overdue.pop(key, None)
         timer = self._timers.pop(key, None)
         if timer is not None:
             timer.cancel()
 
     def clear(self) -> None:
-        """Call nobody any more."""
-        self._late.clear()
+        """Cancel all timers."""
+        self._overdue.clear()
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
 
 
 class TimerHeap:
-    """Timers by deadline; equal deadlines run in the order they were set."""
+    """Timers by deadline. Timers with equal deadlines run in the order in which they were set."""
 
-    __slots__ = ("_heap", "_seq", "_soon", "on_earlier", "patient_until_ms")
+    __slots__ = ("_heap", "_seq", "_soon", "advance_target_ms", "on_earlier")
 
     def __init__(self) -> None:
-        # By deadline, then in the order they were set; tuples of numbers compare fast.
+        # (deadline, sequence number, timer); tuples of numbers compare fast.
         self._heap: list[tuple[int, int, Timer]] = []
         self._seq = 0
-        # While the clock is moved on: where to. What clients ask for on the way lasts that long.
-        self.patient_until_ms = 0
+        # During an advance of the clock: its target. Timeouts of clients' requests wait for it.
+        self.advance_target_ms = 0
         self._soon: list[Callable[[], None]] = []
-        # Told when a new timer becomes the earliest, so that the sleeping actor can wake up for it.
+        # Called when a new timer is the earliest, so that the timekeeper can wake up for it.
         self.on_earlier: Callable[[], None] | None = None
 
     def call_at(self, deadline_ms: int, callback: Callable[[], None]) -> Timer:
-        """Run `callback` once the cluster's clock has reached `deadline_ms` (ms since the
-        epoch).
-        """
+        """Run `callback` when the clock has reached `deadline_ms` (ms since the epoch)."""
         self._seq += 1
         timer = Timer(deadline_ms, callback)
         heap = self._heap
         if self.on_earlier is None:
-            heapq.heappush(heap, (deadline_ms, self._seq, timer))
+            heappush(heap, (deadline_ms, self._seq, timer))
             return timer
         earliest = not heap or deadline_ms < heap[0][0]
-        heapq.heappush(heap, (deadline_ms, self._seq, timer))
+        heappush(heap, (deadline_ms, self._seq, timer))
         if earliest:
             self.on_earlier()
         return timer
 
-    def call_when_impatient(self, deadline_ms: int, callback: Callable[[], None]) -> Timer:
-        """The same for the end of a client's patience. While the clock is moved on, that is not
-        before it arrives: a client that asks again each half second would never let it.
+    def call_at_request_timeout(self, deadline_ms: int, callback: Callable[[], None]) -> Timer:
+        """The same for the timeout of a client's request, such as a long poll.
+
+        During an advance of the clock the timeout is not before the target, because a client that
+        polls each half second would add timers without end.
         """
-        return self.call_at(max(deadline_ms, self.patient_until_ms), callback)
+        return self.call_at(max(deadline_ms, self.advance_target_ms), callback)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Run `callback` in the next `run_due`, whatever the time is then.
+        """Run `callback` in the next `run_due` at any time, also with a frozen clock.
 
-        For long work done in slices: one that asks for its next turn gets that only after the
-        actor has let others run. A clock that stands still does not stop it.
+        For long work in slices: other tasks run between two slices.
         """
         self._soon.append(callback)
         if self.on_earlier is not None:
             self.on_earlier()
 
     def deadline_ms(self) -> int | None:
-        """The earliest deadline of a live timer, or None; 0 if something is to run at once."""
+        """The earliest deadline, or None without timers; 0 after `call_soon`."""
         if self._soon:
             return 0
         heap = self._heap
@@ -136,16 +135,16 @@ class TimerHeap:
             deadline_ms, _, timer = heap[0]
             if timer.callback is not None:
                 return deadline_ms
-            heapq.heappop(heap)
+            heappop(heap)
         return None
 
     def are_due(self, now_ms: int) -> bool:
-        """Whether some deadline has passed; perhaps of a timer that was cancelled."""
+        """Whether a deadline has passed, perhaps that of a cancelled timer."""
         heap = self._heap
         return bool(heap) and heap[0][0] <= now_ms
 
     def run_due(self, now_ms: int) -> int:
-        """Run every timer whose deadline is at or before `now_ms`; returns how many ran."""
+        """Run the timers with deadlines up to `now_ms`; returns how many ran."""
         ran = 0
         if self._soon:
             soon, self._soon = self._soon, []
@@ -154,7 +153,7 @@ class TimerHeap:
                 run()
         heap = self._heap
         while heap and heap[0][0] <= now_ms:
-            callback = heapq.heappop(heap)[2].callback
+            callback = heappop(heap)[2].callback
             if callback is not None:
                 ran += 1
                 callback()

@@ -36,16 +36,16 @@ class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
         self.features = services.features
         self.timeout_max_ms = self.configs.get_int("transaction.max.timeout.ms")
         self.markers = TransactionMarkerChannelManager(
-            services, broker.node_id, brokers, self.stands_still
+            services, broker.node_id, brokers, self.is_paused
         )
         self.times: DomainTimers = services.clock_domains.transactions
         self._started_ms = self.times.now_ms()
-        self._expiry: DueTimers[None] = DueTimers(self.stands_still)
+        self._expiry: DueTimers[None] = DueTimers(self.is_paused)
 
     def new_shard(self, partition: Partition) -> TransactionShard:
         return TransactionShard(self, partition)
 
-    def begin(self, shard: TransactionShard) -> None:
+    def on_shard_loaded(self, shard: TransactionShard) -> None:
         shard.on_loaded()
         self._schedule_expiry()
 
@@ -62,7 +62,7 @@ class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
     # --------------------------------------------------------------------------------------- scans
 
     def next_scan_ms(self, deadline_ms: int) -> int:
-        """When transactions are next scanned, at or after `deadline_ms` and after now.
+        """The time of the next scan for timed-out transactions, from `deadline_ms` on but not now.
 
         Kafka scans every `transaction.abort.timed.out.transaction.cleanup.interval.ms`.
         """

@@ -84,7 +84,7 @@ class EndTransaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Marked(msgspec.Struct, frozen=True):
-    """These partitions have their marker, or need none any more."""
+    """These partitions have their marker, or no longer need one."""
 
     partitions: tuple[TopicPartition, ...]
 
@@ -103,13 +103,13 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """The log is loaded: a decided end completes."""
+    """The log is loaded. A decided end completes."""
 
 
 class TransactionImage(msgspec.Struct, frozen=True, kw_only=True):
-    """A transactional id as a record holds it. Times are in ms since the epoch, -1 for none.
+    """A transactional id in a record. Times are in ms since the epoch, -1 for none.
 
-    `last_epoch` is not in the record; Kafka loses it with the coordinator's memory as well.
+    `last_epoch` is not in the record. As in Kafka, a move of the coordinator loses it.
     """
 
     state: State
@@ -150,7 +150,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class SendMarkers(msgspec.Struct, frozen=True, kw_only=True):
-    """Have a marker written to each of these partitions; `version` is the transaction's."""
+    """Send a marker to each partition; `version` is the transaction's."""
 
     producer_id: int
     epoch: int
@@ -159,15 +159,15 @@ class SendMarkers(msgspec.Struct, frozen=True, kw_only=True):
     version: int
 
 
-class Forget(msgspec.Struct, frozen=True):
+class Remove(msgspec.Struct, frozen=True):
     """The tombstone of the id is stored."""
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """The id went from one state to another."""
+    """The state has changed, for the journal."""
 
     previous: State
     state: State
 
 
-Effect: TypeAlias = Reply | Persist | SendMarkers | Forget | Moved
+Effect: TypeAlias = Reply | Persist | SendMarkers | Remove | Moved

@@ -1,7 +1,7 @@
-"""Loading a shard from the log: the records of `__transaction_state` in their order.
+"""The loader of a shard: it replays the records of `__transaction_state` in their order.
 
-The records above the new leader's high watermark count too: the high watermark may be late, and the
-former leader may have acknowledged them. A later record of an id replaces an earlier one, a
+Records above the new leader's high watermark are replayed too: the high watermark may lag behind
+records that the former leader has acknowledged. A later record of an id replaces an earlier one, a
 tombstone removes it. The markers of a decided end (PrepareCommit, PrepareAbort) are sent again; a
 partition may get one twice.
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.core.coordinator.shard import stored_records
-from mockbroker.core.txn.machine import TransactionalId
+from mockbroker.core.txn.machine import TransactionMetadata
 from mockbroker.core.txn.records import parse
 from mockbroker_protocol.exceptions import DecodeError, UnknownVersionError
 from mockbroker_protocol.records import Record
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def load(shard: TransactionShard) -> None:
-    """Read the shard's partition to its end. The shard must be fresh."""
+    """Read the shard's partition to its end. The shard must be new."""
     for header, record in stored_records(shard.partition.log):
         if not header.is_control:
             replay(shard, record)
@@ -44,6 +44,6 @@ def replay(shard: TransactionShard, record: Record) -> None:
     if parsed.image is None:
         shard.transactions.pop(parsed.transactional_id, None)
     else:
-        shard.transactions[parsed.transactional_id] = TransactionalId(
+        shard.transactions[parsed.transactional_id] = TransactionMetadata(
             parsed.transactional_id, parsed.image
         )

@@ -18,7 +18,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mockbroker.core.txn.base import EPOCH_GIVEN_MAX, EPOCH_MAX, MAPPING, NONE, TransactionBase
 from mockbroker.core.txn.events import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -29,7 +28,6 @@ from mockbroker.core.txn.events import (
     EndTransaction,
     Event,
     Expire,
-    Forget,
     InitProducer,
     InitResult,
     Loaded,
@@ -37,8 +35,12 @@ from mockbroker.core.txn.events import (
     Moved,
     Persist,
     Persisted,
+    Remove,
+    Reply,
+    Result,
     SendMarkers,
     Tick,
+    TopicPartition,
     TransactionImage,
 )
 from mockbroker.core.txn.states import (
@@ -50,10 +52,17 @@ from mockbroker.core.txn.states import (
     TRANSITIONS,
     State,
     Trigger,
+    TxnAction,
     TxnRequest,
-    TxnStep,
 )
 from mockbroker_protocol import ErrorCode
+
+EPOCH_MAX = 32_767
+EPOCH_ASSIGNED_MAX = EPOCH_MAX - 1
+
+NONE = ErrorCode.NONE
+UNKNOWN_MAPPING = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+NOT_IN_TRANSACTION = ErrorCode.TRANSACTION_ABORTABLE
 
 EPOCHS_BUMPED_SINCE = 2  # transaction.version 2: each end raises the epoch
 COMPLETION_RETRY_MS = 100
@@ -62,56 +71,158 @@ _PREPARED = (State.PREPARE_COMMIT, State.PREPARE_ABORT)
 _COMPLETE = (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
 
 
-class TransactionalId(TransactionBase):
-    """One transactional id. Public attributes are for reading."""
+def new_image(producer_id: int, timeout_ms: int, now_ms: int) -> TransactionImage:
+    """The image of a new id, which has no epoch yet."""
+    return TransactionImage(
+        state=State.EMPTY,
+        producer_id=producer_id,
+        epoch=NO_PRODUCER_EPOCH,
+        timeout_ms=timeout_ms,
+        update_ms=now_ms,
+    )
 
-    __slots__ = ()
+
+class TransactionMetadata:
+    """One transactional id. Other modules only read its attributes.
+
+    After a load from the log the event `Loaded` follows.
+    """
+
+    __slots__ = (
+        "_completion",
+        "_effects",
+        "_epoch_fence_failed",
+        "_event",
+        "_retry_ms",
+        "epoch",
+        "last_epoch",
+        "next_producer_id",
+        "partitions",
+        "pending",
+        "previous_producer_id",
+        "producer_id",
+        "start_ms",
+        "state",
+        "timeout_ms",
+        "transactional_id",
+        "update_ms",
+        "version",
+    )
+
+    def __init__(self, transactional_id: str, image: TransactionImage) -> None:
+        self.transactional_id = transactional_id
+        self._set_fields(image)
+        self.pending: State | None = None
+        self._event: Event | None = None  # of the pending transition
+        self._completion: TransactionImage | None = None
+        self._retry_ms: int | None = None
+        # Whether the epoch was raised to fence a producer and that could not be stored.
+        self._epoch_fence_failed = False
+        self._effects: list[Effect] = []
 
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
         """Handle one event; returns its effects, in order."""
-        assert not self._out
+        assert not self._effects
         _HANDLERS[type(event)](self, event, now_ms)
-        out, self._out = self._out, []
-        return out
+        effects, self._effects = self._effects, []
+        return effects
 
     def deadline_ms(self) -> int | None:
-        """When the next Tick is due, in ms since the epoch; the Tick may find nothing to do."""
+        """The time of the next Tick, in ms since the epoch; the Tick may have no effect."""
         if self._retry_ms is not None:
             return self._retry_ms
         if self.state is State.ONGOING:
             return self.start_ms + self.timeout_ms + 1
         return None
 
+    @property
+    def needs_producer_id(self) -> bool:
+        """Whether the next event may need a new producer id, because the epochs are exhausted."""
+        return self.epoch >= EPOCH_ASSIGNED_MAX
+
+    def image(self) -> TransactionImage:
+        """The image for a record. Its previous producer id is the current one, as in Kafka."""
+        return TransactionImage(
+            state=self.state,
+            producer_id=self.producer_id,
+            previous_producer_id=self.producer_id,
+            next_producer_id=self.next_producer_id,
+            epoch=self.epoch,
+            last_epoch=self.last_epoch,
+            timeout_ms=self.timeout_ms,
+            partitions=tuple(self.partitions),
+            start_ms=self.start_ms,
+            update_ms=self.update_ms,
+            version=self.version,
+        )
+
+    def _set_fields(self, image: TransactionImage) -> None:
+        """Set the fields from an image."""
+        self.state = image.state
+        self.producer_id = image.producer_id
+        self.previous_producer_id = image.previous_producer_id
+        self.next_producer_id = image.next_producer_id
+        self.epoch = image.epoch
+        self.last_epoch = image.last_epoch
+        self.timeout_ms = image.timeout_ms
+        self.partitions: dict[TopicPartition, None] = dict.fromkeys(image.partitions)
+        self.start_ms = image.start_ms
+        self.update_ms = image.update_ms
+        self.version = image.version
+
+    def verify(
+        self, producer_id: int, epoch: int, partitions: tuple[TopicPartition, ...]
+    ) -> ErrorCode | list[ErrorCode]:
+        """Whether partitions are in the transaction: an error for all, or one for each.
+
+        A pending transition is ignored; the append checks the producer state again.
+        """
+        error = self._check_producer(producer_id, epoch)
+        if error is not NONE:
+            return error
+        answer = ANSWERS[self.state][TxnRequest.VERIFY]
+        if isinstance(answer, ErrorCode):
+            return answer
+        return [NONE if p in self.partitions else NOT_IN_TRANSACTION for p in partitions]
+
+    def _check_producer(self, producer_id: int, epoch: int) -> ErrorCode:
+        if producer_id != self.producer_id:
+            return UNKNOWN_MAPPING
+        return NONE if epoch == self.epoch else FENCED
+
+    def _reply(self, callback: object, result: Result) -> None:
+        self._effects.append(Reply(callback, result))
+
     # ------------------------------------------------------------------------------- initialising
 
     def _on_init(self, init: InitProducer, now_ms: int) -> None:
-        answer: ErrorCode | TxnStep = ANSWERS[self.state][TxnRequest.INIT]
+        answer: ErrorCode | TxnAction = ANSWERS[self.state][TxnRequest.INIT]
         if self.pending is not None:
             answer = CONCURRENT
         elif init.producer_id != NO_PRODUCER_ID and not self._is_known(init):
             answer = FENCED
-        if answer is TxnStep.RENEW:
-            answer = self._renew(init, now_ms)
-        elif answer is TxnStep.FENCE:
+        if answer is TxnAction.BUMP_EPOCH:
+            answer = self._bump_epoch(init, now_ms)
+        elif answer is TxnAction.FENCE:
             answer = self._fence(init, init.server_version, init.new_producer_id, now_ms)
         if answer is not NONE:
             assert isinstance(answer, ErrorCode)
             self._reply(init.callback, InitResult(answer))
 
     def _is_known(self, init: InitProducer) -> bool:
-        """Whether the producer may continue with its id (KIP-360); `_renew` checks the epoch."""
+        """Whether the producer may keep its id (KIP-360); `_bump_epoch` checks the epoch."""
         if self.epoch == NO_PRODUCER_EPOCH or init.producer_id == self.producer_id:
             return True
-        return init.producer_id == self.previous_producer_id and init.epoch >= EPOCH_GIVEN_MAX
+        return init.producer_id == self.previous_producer_id and init.epoch >= EPOCH_ASSIGNED_MAX
 
-    def _renew(self, init: InitProducer, now_ms: int) -> ErrorCode:
+    def _bump_epoch(self, init: InitProducer, now_ms: int) -> ErrorCode:
         """Assign the next epoch; NONE if the transition has begun."""
         producer_id, epoch, last_epoch = self.producer_id, self.epoch + 1, self.epoch
         continues = init.producer_id != NO_PRODUCER_ID
-        if self.epoch >= EPOCH_GIVEN_MAX and (not continues or init.epoch == self.epoch):
+        if self.epoch >= EPOCH_ASSIGNED_MAX and (not continues or init.epoch == self.epoch):
             producer_id, epoch = init.new_producer_id, 0
             last_epoch = self.epoch if continues else NO_PRODUCER_EPOCH
-        elif self.epoch >= EPOCH_GIVEN_MAX:
+        elif self.epoch >= EPOCH_ASSIGNED_MAX:
             return IMPOSSIBLE
         elif not continues:
             last_epoch = NO_PRODUCER_EPOCH  # no producer may continue from the former epoch
@@ -119,7 +230,7 @@ class TransactionalId(TransactionBase):
             if init.epoch != self.last_epoch:
                 return FENCED
             epoch, last_epoch = self.epoch, self.last_epoch  # a retry
-        self._move(
+        self._begin_transition(
             Trigger.INITIALISED,
             TransactionImage(
                 state=State.EMPTY,
@@ -141,10 +252,10 @@ class TransactionalId(TransactionBase):
         error = CONCURRENT  # before the epoch, which may be about to change
         if self.pending is None:
             error = self._check_producer(add.producer_id, add.epoch)
-        answer: ErrorCode | TxnStep = error
+        answer: ErrorCode | TxnAction = error
         if error is NONE:
             answer = ANSWERS[self.state][TxnRequest.ADD]
-        if answer is TxnStep.ADD:
+        if answer is TxnAction.ADD:
             ongoing = self.state is State.ONGOING
             new = {p: None for p in add.partitions if p not in self.partitions}
             if not ongoing or new:
@@ -156,7 +267,7 @@ class TransactionalId(TransactionBase):
                     update_ms=now_ms,
                     version=add.version,
                 )
-                self._move(Trigger.ADDED, image, add)
+                self._begin_transition(Trigger.ADDED, image, add)
                 return
             answer = NONE
         assert isinstance(answer, ErrorCode)
@@ -166,29 +277,29 @@ class TransactionalId(TransactionBase):
 
     def _on_end(self, end: EndTransaction, now_ms: int) -> None:
         answer = self._answer_to_end(end)
-        if answer is TxnStep.SAME:
+        if answer is TxnAction.REPEAT:
             self._reply(end.callback, EndResult(NONE, self.producer_id, self.epoch))
         elif isinstance(answer, ErrorCode):
             self._reply(end.callback, EndResult(answer))
-        elif answer is TxnStep.END:
+        elif answer is TxnAction.END:
             trigger = Trigger.COMMITTED if end.committed else Trigger.ABORTED
             self._prepare(trigger, end.version, end.new_producer_id, end, now_ms)
         else:
             self._prepare(Trigger.ABORTED_EMPTY, end.version, end.new_producer_id, end, now_ms)
 
-    def _answer_to_end(self, end: EndTransaction) -> ErrorCode | TxnStep:
+    def _answer_to_end(self, end: EndTransaction) -> ErrorCode | TxnAction:
         bumps = end.version >= EPOCHS_BUMPED_SINCE
         if bumps and self.pending is not None:
             return CONCURRENT  # the id or the epoch may be about to change
         overflowed = (
             bumps
             and end.producer_id == self.previous_producer_id
-            and end.epoch == EPOCH_GIVEN_MAX
+            and end.epoch == EPOCH_ASSIGNED_MAX
             and self.epoch == 0
         )
         again = overflowed or (bumps and end.epoch == self.epoch - 1)
         if end.producer_id != self.producer_id and not overflowed:
-            return MAPPING
+            return UNKNOWN_MAPPING
         if end.epoch != self.epoch and not again:
             return FENCED
         if self.pending is not None:
@@ -196,7 +307,7 @@ class TransactionalId(TransactionBase):
         return ANSWERS[self.state][END_REQUESTS[bumps, end.committed, again]]
 
     def _fence(self, event: Event, version: int, new_producer_id: int, now_ms: int) -> ErrorCode:
-        """Abort the open transaction under a new epoch; NONE if the transition has begun."""
+        """Abort the open transaction with a new epoch; NONE if the transition has begun."""
         if self.epoch == EPOCH_MAX:
             return IMPOSSIBLE
         fencing = TRANSITIONS[self.state][Trigger.FENCED]
@@ -228,10 +339,10 @@ class TransactionalId(TransactionBase):
                 last_epoch=self.epoch,
                 next_producer_id=new_producer_id if self.needs_producer_id else NO_PRODUCER_ID,
             )
-        self._move(trigger, image, event)
+        self._begin_transition(trigger, image, event)
 
     def _prepared(self, now_ms: int) -> TransactionImage:
-        """The decision is stored: prepare the completion, which follows the markers."""
+        """Set the completion of a stored decision; it is pending until the markers are written."""
         completion = replace(
             self.image(),
             state=TRANSITIONS[self.state][Trigger.MARKED],
@@ -251,7 +362,7 @@ class TransactionalId(TransactionBase):
         completion = self._completion
         assert completion is not None
         if self.partitions:
-            self._out.append(
+            self._effects.append(
                 SendMarkers(
                     producer_id=self.producer_id,
                     epoch=self.epoch,
@@ -261,11 +372,11 @@ class TransactionalId(TransactionBase):
                 )
             )
         else:
-            self._out.append(Persist(completion))
+            self._effects.append(Persist(completion))
 
     def _on_marked(self, marked: Marked, _: int) -> None:
         if self._completion is None or not self.partitions:
-            return  # a second answer for the same markers
+            return  # a second answer for a marker
         for partition in marked.partitions:
             self.partitions.pop(partition, None)
         if not self.partitions:
@@ -289,24 +400,26 @@ class TransactionalId(TransactionBase):
         if self.pending is not None or Trigger.EXPIRED not in TRANSITIONS[self.state]:
             return
         if self.update_ms <= now_ms - expire.expiration_ms:
-            self._move(Trigger.EXPIRED, None, expire)
+            self._begin_transition(Trigger.EXPIRED, None, expire)
 
     def _on_loaded(self, _: Loaded, now_ms: int) -> None:
         if self.state in _PREPARED:
             self._prepared(now_ms)
             self._complete()
 
-    # ----------------------------------------------------------------------------- storing a move
+    # ------------------------------------------------------------------------ storing a transition
 
-    def _move(self, trigger: Trigger, image: TransactionImage | None, event: Event) -> None:
-        """Begin a transition, which takes place when its record is stored."""
+    def _begin_transition(
+        self, trigger: Trigger, image: TransactionImage | None, event: Event
+    ) -> None:
+        """Begin a transition. It takes place when its record is stored."""
         before = self.state
         if trigger is Trigger.ABORTED and not isinstance(event, EndTransaction):
             before = TRANSITIONS[before][Trigger.FENCED]
         self.pending = TRANSITIONS[before][trigger]
         assert image is None or image.state is self.pending
         self._event = event
-        self._out.append(Persist(image, getattr(event, "callback", None)))
+        self._effects.append(Persist(image, getattr(event, "callback", None)))
 
     def _on_persisted(self, persisted: Persisted, now_ms: int) -> None:
         image, error = persisted.persist.image, persisted.error
@@ -316,12 +429,12 @@ class TransactionalId(TransactionBase):
             return
         self.pending = None
         if image is None:
-            self._out.append(Moved(self.state, State.DEAD))
+            self._effects.append(Moved(self.state, State.DEAD))
             self.state = State.DEAD
-            self._out.append(Forget())
+            self._effects.append(Remove())
             return
-        self._out.append(Moved(self.state, image.state))
-        self._take(image)
+        self._effects.append(Moved(self.state, image.state))
+        self._set_fields(image)
         if self.state in _PREPARED:
             completion = self._prepared(now_ms)
             self._answer(event, NONE, completion.producer_id, completion.epoch)
@@ -345,7 +458,7 @@ class TransactionalId(TransactionBase):
         producer_id: int = NO_PRODUCER_ID,
         epoch: int = NO_PRODUCER_EPOCH,
     ) -> None:
-        """Reply to the request behind a transition, which is stored or has failed."""
+        """Answer the request of a transition that is stored or has failed."""
         if isinstance(event, InitProducer):
             if error is NONE and self.state is not State.EMPTY:
                 self._reply(event.callback, InitResult(CONCURRENT))  # fenced; the producer retries
@@ -357,13 +470,13 @@ class TransactionalId(TransactionBase):
             self._reply(event.callback, EndResult(error, producer_id, epoch))
 
 
-_HANDLERS: dict[type, Callable[[TransactionalId, Any, int], None]] = {
-    InitProducer: TransactionalId._on_init,
-    AddPartitions: TransactionalId._on_add,
-    EndTransaction: TransactionalId._on_end,
-    Marked: TransactionalId._on_marked,
-    Expire: TransactionalId._on_expire,
-    Tick: TransactionalId._on_tick,
-    Loaded: TransactionalId._on_loaded,
-    Persisted: TransactionalId._on_persisted,
+_HANDLERS: dict[type, Callable[[TransactionMetadata, Any, int], None]] = {
+    InitProducer: TransactionMetadata._on_init,
+    AddPartitions: TransactionMetadata._on_add,
+    EndTransaction: TransactionMetadata._on_end,
+    Marked: TransactionMetadata._on_marked,
+    Expire: TransactionMetadata._on_expire,
+    Tick: TransactionMetadata._on_tick,
+    Loaded: TransactionMetadata._on_loaded,
+    Persisted: TransactionMetadata._on_persisted,
 }

@@ -1,7 +1,7 @@
 """Sends the markers of a transaction coordinator to the leaders of the partitions.
 
-Each marker is a WriteTxnMarkers of its own on the network between brokers. It is sent after the
-answer to EndTxn, and again until the leader has appended it. A marker with an old producer epoch or
+Each marker is one WriteTxnMarkers on the network between brokers. It is sent after the answer to
+EndTxn, and again until the leader has appended it. A marker with an old producer epoch or
 coordinator epoch is refused and not sent again; the state of the id then stays until the next
 InitProducerId.
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mockbroker.core.services import Services
     from mockbroker.core.txn.events import SendMarkers, TopicPartition
-    from mockbroker.core.txn.machine import TransactionalId
+    from mockbroker.core.txn.machine import TransactionMetadata
     from mockbroker.core.txn.markers import MarkerReceiver
     from mockbroker.core.txn.shard import TransactionShard
     from mockbroker_protocol.messages.write_txn_markers import (
@@ -61,7 +61,7 @@ class PendingMarker:
     def __init__(
         self,
         shard: TransactionShard,
-        transaction: TransactionalId,
+        transaction: TransactionMetadata,
         marker: Marker,
         key: TopicPartition,
     ) -> None:
@@ -96,21 +96,21 @@ class MarkerHop(Hop):
     def transactional_id(self) -> str:
         return self.pending.transaction.transactional_id
 
-    def arrive(self) -> None:
+    def handle_request(self) -> None:
         self._markers.arrived(self)
 
-    def take(self, answer: int) -> None:
+    def handle_answer(self, answer: int) -> None:
         if self.pending.hop is self:
             self._markers.answered(self.pending, answer)
 
     def lost(self) -> None:
         """The sweep finds a hop without an answer after request.timeout.ms."""
 
-    def unreached(self) -> None:
+    def disconnected(self) -> None:
         if self.pending.hop is self:
             self._markers.retry(self.pending)
 
-    def refused(self, error: ErrorCode) -> int:
+    def error_answer(self, error: ErrorCode) -> int:
         return error
 
     def request(self) -> WriteTxnMarkersRequest:
@@ -134,8 +134,8 @@ class MarkerHop(Hop):
         from mockbroker_protocol.messages import write_txn_markers as messages
 
         topic, index = self.pending.key
-        told = messages.WritableTxnMarkerPartitionResult(index, int(answer))
-        topics = [messages.WritableTxnMarkerTopicResult(topic, [told])]
+        partition_result = messages.WritableTxnMarkerPartitionResult(index, int(answer))
+        topics = [messages.WritableTxnMarkerTopicResult(topic, [partition_result])]
         producer_id = self.pending.marker.producer_id
         return messages.WriteTxnMarkersResponse(
             [messages.WritableTxnMarkerResult(producer_id, topics)]
@@ -143,7 +143,7 @@ class MarkerHop(Hop):
 
 
 class TransactionMarkerChannelManager:
-    """The markers that one broker's coordinator has under way."""
+    """The pending markers of one broker's coordinator."""
 
     __slots__ = (
         "_brokers",
@@ -162,7 +162,7 @@ class TransactionMarkerChannelManager:
         services: Services,
         broker_id: int,
         brokers: Mapping[int, MarkerReceiver],
-        stands_still: Callable[[], bool],
+        is_paused: Callable[[], bool],
     ) -> None:
         self._runtime = services.runtime
         self._configs = services.configs
@@ -171,12 +171,12 @@ class TransactionMarkerChannelManager:
         self._brokers = brokers
         self.broker_id = broker_id
         self.pending_markers: dict[PendingMarker, None] = {}
-        # One timer for each marker that is to be sent, and one (None) for the sweep of lost ones.
-        self._timers: DueTimers[PendingMarker | None] = DueTimers(stands_still)
+        # One timer for each marker to send, and one (None) for the sweep of unanswered ones.
+        self._timers: DueTimers[PendingMarker | None] = DueTimers(is_paused)
         self._withheld = services.withheld_markers
 
     def send(
-        self, shard: TransactionShard, transaction: TransactionalId, order: SendMarkers
+        self, shard: TransactionShard, transaction: TransactionMetadata, order: SendMarkers
     ) -> None:
         """Send the markers of a prepared commit or abort to its partitions."""
         marker = Marker(order.producer_id, order.epoch, order.committed, shard.epoch, order.version)
@@ -189,13 +189,13 @@ class TransactionMarkerChannelManager:
                 self._send_at(due_ms, pending)
             else:
                 self._send(pending)
-        self._watch_over()
+        self._arm_sweep()
 
     def _send_at(self, due_ms: int, pending: PendingMarker) -> None:
         self._timers.arm(self._runtime.timers, pending, due_ms, self._send)
 
     def _send(self, pending: PendingMarker | None) -> None:
-        """Send a marker to its partition's leader, as it is now."""
+        """Send a marker to the current leader of its partition."""
         if pending is None or pending not in self.pending_markers:
             return
         if pending.shard.unloaded:
@@ -217,10 +217,10 @@ class TransactionMarkerChannelManager:
         self._network.send(pending.hop)
 
     def send_withheld(self, transactional_id: str) -> None:
-        """Send the withheld markers of an id, and withhold no more.
+        """Send the withheld markers of an id.
 
-        A marker that was sent is not sent twice. The second could arrive after the producer's next
-        transaction has begun, and end it (the hazard that KIP-890 removes).
+        A marker is not sent twice, because the second could end the producer's next transaction
+        (the hazard that KIP-890 removes).
         """
         for pending in list(self.pending_markers):
             if pending.withheld and pending.transaction.transactional_id == transactional_id:
@@ -231,7 +231,7 @@ class TransactionMarkerChannelManager:
         self._send_at(self._runtime.now_ms() + RETRY_MS, pending)
 
     def arrived(self, hop: MarkerHop) -> None:
-        """A marker has arrived at the broker that led its partition when it was sent."""
+        """Append a marker on its receiver, the leader at the time of sending."""
         pending = hop.pending
         if pending.hop is not hop:
             return
@@ -242,16 +242,16 @@ class TransactionMarkerChannelManager:
         write_markers(self._brokers[hop.receiver], pending.marker, (pending.key,), written)
 
     def resume(self) -> None:
-        """The broker's process was resumed."""
+        """Resume the broker: run the timers that fell due while it was paused."""
         self._timers.resume()
 
     def unload(self) -> None:
-        """The broker's process ends."""
+        """Drop all markers, because the broker's process ends."""
         self._timers.clear()
         self.pending_markers.clear()
 
     def answered(self, pending: PendingMarker, error: int) -> None:
-        """The leader has answered."""
+        """Complete, retry or drop a marker after the leader's answer."""
         if pending not in self.pending_markers:
             return  # an answer to an earlier hop was NONE
         if error in RETRIED:
@@ -265,10 +265,10 @@ class TransactionMarkerChannelManager:
         del self.pending_markers[pending]
         pending.shard.marked(pending.transaction, (pending.key,))
 
-    # -- lost messages --------------------------------------------------------------------------
+    # -- lost messages -----------------------------------------------------------------------------
 
-    def _watch_over(self) -> None:
-        """Arm the sweep, which sends markers without an answer again."""
+    def _arm_sweep(self) -> None:
+        """Arm the sweep, which sends unanswered markers again."""
         if self.pending_markers:
             timeout_ms = self._configs.get_int("request.timeout.ms")
             due_ms = self._runtime.now_ms() + timeout_ms
@@ -279,4 +279,4 @@ class TransactionMarkerChannelManager:
         for pending in list(self.pending_markers):
             if pending.sent_ms <= overdue_ms:
                 self._send(pending)
-        self._watch_over()
+        self._arm_sweep()

@@ -68,7 +68,7 @@ def write_markers(
     partitions: tuple[TopicPartition, ...],
     done: Callable[[Errors], None],
 ) -> None:
-    """Append a marker to partitions that `broker` should lead; `done` gets the errors."""
+    """Append a marker to partitions on their leader `broker`; `done` gets the error codes."""
     runtime, configs = broker.services.runtime, broker.services.configs
     write = _MarkerWrite(runtime, broker, marker, done)
     for key in partitions:
@@ -78,7 +78,7 @@ def write_markers(
 
 
 class _Waiting(NamedTuple):
-    """A partition whose high watermark has to reach `required_offset`."""
+    """A partition whose high watermark must reach `required_offset`."""
 
     partition: Partition
     required_offset: int
@@ -147,16 +147,16 @@ class _MarkerWrite(DelayedReplication[_Waiting]):
             groups.offsets.end_transaction(marker.producer_id, committed=marker.committed)
         return NONE, result.last_offset
 
-    def error_of(self, waits: _Waiting) -> int | None:
-        partition = waits.partition
+    def error_of(self, wait: _Waiting) -> int | None:
+        partition = wait.partition
         if partition.deleted or partition.leader_id != self._broker.node_id:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if partition.high_watermark < waits.required_offset:
+        if partition.high_watermark < wait.required_offset:
             return None
         return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND if partition.under_min_isr else NONE
 
-    def set_error(self, waits: _Waiting, error: int) -> None:
-        self._errors[waits.partition.topic.name, waits.partition.index] = error
+    def set_error(self, wait: _Waiting, error: int) -> None:
+        self._errors[wait.partition.topic.name, wait.partition.index] = error
 
     def on_complete(self) -> None:
         self._done(self._errors)

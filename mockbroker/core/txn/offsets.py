@@ -1,7 +1,7 @@
-"""Offsets that a group commits in a transaction: written at once, committed by the marker.
+"""Offsets that a group commits in a transaction: they are pending until the marker.
 
-They are a transactional batch in `__consumer_offsets` under the producer's id and epoch, so the
-transaction is verified there as in any other partition.
+They are a transactional batch in `__consumer_offsets` with the producer's id and epoch, so the
+transaction is verified as in any other partition.
 
 Source: GroupCoordinatorShard.commitTransactionalOffset, CoordinatorRuntime.
 """
@@ -36,10 +36,10 @@ def commit_pending(
     guard: VerificationGuard | None,
     request_seq: int = 0,
 ) -> int:
-    """Write commits, already checked: (topic, partition, offset). Returns an error code.
+    """Write checked commits, (topic, partition, offset). Returns an error code.
 
-    Without a guard the transaction is not verified. `request_seq` is the number that the request
-    has in the journal.
+    Without a guard the transaction is not verified. `request_seq` is the number of the request in
+    the journal.
     """
     if not commits:
         return NONE

@@ -1,6 +1,6 @@
-"""Records of `__transaction_state`: a transactional id in the log.
+"""Records of `__transaction_state`, one for each change of a transactional id.
 
-A key of version 0 and a value of version 1, or 0 below transaction.version 1; a null value is a
+The key has version 0, the value version 1, or 0 below transaction.version 1. A null value is a
 tombstone. Source: TransactionLog.
 """
 
@@ -19,11 +19,11 @@ from mockbroker_protocol.messages.transaction_state import (
 )
 from mockbroker_protocol.records import Record
 
-FLEXIBLE_SINCE = 1  # the transaction.version since which values are written as v1
+FLEXIBLE_SINCE = 1  # the first transaction.version with values of version 1
 
 
 class TransactionRecord(NamedTuple):
-    """A transactional id, or with no image its tombstone."""
+    """A transactional id. None: the tombstone."""
 
     transactional_id: str
     image: TransactionImage | None
@@ -35,7 +35,7 @@ def key_of(transactional_id: str) -> bytes:
 
 
 def value_of(image: TransactionImage, server_version: int) -> bytes:
-    """The value that holds an image; `server_version` is the cluster's transaction.version."""
+    """The encoded image; `server_version` is the cluster's transaction.version."""
     topics: dict[str, list[int]] = {}
     for topic, partition in image.partitions:
         topics.setdefault(topic, []).append(partition)
@@ -57,9 +57,9 @@ def value_of(image: TransactionImage, server_version: int) -> bytes:
 
 
 def parse(record: Record) -> TransactionRecord | None:
-    """The decoded record, or None if it is of no known kind.
+    """The decoded record, or None if its type is unknown.
 
-    Raises DecodeError or UnknownVersionError when the key or the value cannot be decoded.
+    Raises DecodeError or UnknownVersionError if the key or the value cannot be decoded.
     """
     if record.key is None:
         return None

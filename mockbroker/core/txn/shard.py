@@ -1,10 +1,8 @@
 """The transactional ids of one partition of `__transaction_state`, on the broker that leads it.
 
-A request becomes an event of the id's machine. The shard performs the effects: it completes
+A request becomes an event of the id's state machine. The shard carries out the effects: it answers
 requests, writes records, sends markers and sets timers. A record is stored when it is replicated
 (see `coordinator.shard`). `loader` builds a shard from the log.
-
-Slots in events are callables here: they take the result and finish the request.
 
 Source: TransactionStateManager.
 """
@@ -18,7 +16,6 @@ from mockbroker.core.coordinator.shard import CoordinatorShard
 from mockbroker.core.events import TransactionMoved
 from mockbroker.core.replication.partition import ACKS_ALL
 from mockbroker.core.txn import records as txn_records
-from mockbroker.core.txn.base import new_image
 from mockbroker.core.txn.events import (
     AddPartitions,
     AddResult,
@@ -27,13 +24,13 @@ from mockbroker.core.txn.events import (
     EndTransaction,
     Event,
     Expire,
-    Forget,
     InitProducer,
     Loaded,
     Marked,
     Moved,
     Persist,
     Persisted,
+    Remove,
     Reply,
     Result,
     SendMarkers,
@@ -41,7 +38,7 @@ from mockbroker.core.txn.events import (
     TopicPartition,
 )
 from mockbroker.core.txn.loader import load
-from mockbroker.core.txn.machine import TransactionalId
+from mockbroker.core.txn.machine import TransactionMetadata, new_image
 from mockbroker.core.txn.states import State
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record, build_batch
@@ -56,7 +53,7 @@ FEATURE = "transaction.version"
 
 
 class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
-    """One partition's transactional ids. `epoch` is the coordinator's, that of the leadership."""
+    """One partition's transactional ids. `epoch` is the coordinator epoch: the leader epoch."""
 
     __slots__ = ("_times", "_waiting", "epoch", "transactions")
 
@@ -68,7 +65,7 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
         self._times = coordinator.times
         self._waiting: dict[str, list[Callable[[], None]]] = {}
         self.epoch = partition.leader_epoch
-        self.transactions: dict[str, TransactionalId] = {}
+        self.transactions: dict[str, TransactionMetadata] = {}
 
     # ----------------------------------------------------------------------------------- requests
 
@@ -85,12 +82,12 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
         epoch: int,
         done: Callable[[Result], None],
     ) -> None:
-        """InitProducerId. The first one creates the id."""
+        """InitProducerId. The first request creates the id."""
         transaction = self.transactions.get(transactional_id)
         now_ms = self._times.now_ms()
         if transaction is None:
             image = new_image(self._new_producer_id(), timeout_ms, now_ms)
-            transaction = TransactionalId(transactional_id, image)
+            transaction = TransactionMetadata(transactional_id, image)
             self.transactions[transactional_id] = transaction
         event = InitProducer(
             callback=done,
@@ -134,10 +131,10 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
     ) -> list[ErrorCode]:
         """AddPartitionsToTxn that only verifies: an error for each partition, in order."""
         transaction = self.transactions.get(transactional_id)
-        verdict: ErrorCode | list[ErrorCode] = UNKNOWN_ID
+        errors: ErrorCode | list[ErrorCode] = UNKNOWN_ID
         if transaction is not None:
-            verdict = transaction.verify(producer_id, epoch, partitions)
-        return [verdict] * len(partitions) if isinstance(verdict, ErrorCode) else verdict
+            errors = transaction.verify(producer_id, epoch, partitions)
+        return [errors] * len(partitions) if isinstance(errors, ErrorCode) else errors
 
     def end(
         self,
@@ -172,18 +169,20 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
         )
         self._run(transaction, tick)
 
-    def _next_producer_id(self, transaction: TransactionalId) -> int:
+    def _next_producer_id(self, transaction: TransactionMetadata) -> int:
         return self._new_producer_id() if transaction.needs_producer_id else -1
 
     def _new_producer_id(self) -> int:
         return self._runtime.ids.producer_id(self.coordinator.broker_id)
 
     def when_not_pending(self, transactional_id: str, call: Callable[[], None]) -> None:
-        """Run `call` once no transition of an id is pending; never, if the shard is unloaded."""
+        """Run `call` once no transition of an id is pending. An unload drops the call."""
         self._waiting.setdefault(transactional_id, []).append(call)
 
-    def marked(self, transaction: TransactionalId, partitions: tuple[TopicPartition, ...]) -> None:
-        """Markers were written, or are no longer needed."""
+    def marked(
+        self, transaction: TransactionMetadata, partitions: tuple[TopicPartition, ...]
+    ) -> None:
+        """Handle that markers were written or are no longer needed."""
         if not self.unloaded:
             self._run(transaction, Marked(partitions))
 
@@ -192,16 +191,16 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
         for transaction in list(self.transactions.values()):
             self._run(transaction, Expire(expiration_ms))
 
-    # --------------------------------------------------------------------------- coming and going
+    # ---------------------------------------------------------------------- loading and unloading
 
-    def fits(self, partition: Partition) -> bool:
-        return super().fits(partition) and partition.leader_epoch == self.epoch
+    def is_current_for(self, partition: Partition) -> bool:
+        return super().is_current_for(partition) and partition.leader_epoch == self.epoch
 
     def read(self) -> None:
         load(self)
 
     def on_loaded(self) -> None:
-        """Decided ends complete, and open transactions may time out."""
+        """Complete decided ends, and set the timers of open transactions."""
         for transaction in list(self.transactions.values()):
             self._run(transaction, Loaded())
 
@@ -209,10 +208,10 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
         self._waiting.clear()
         self.transactions.clear()
 
-    # ---------------------------------------------------------------------------------- the inside
+    # -------------------------------------------------------------------------- events and effects
 
-    def _run(self, transaction: TransactionalId, event: Event) -> None:
-        self._perform(transaction, transaction.handle(event, self._times.now_ms()))
+    def _run(self, transaction: TransactionMetadata, event: Event) -> None:
+        self._apply(transaction, transaction.handle(event, self._times.now_ms()))
         if self.unloaded:
             return
         self._rearm(transaction)
@@ -221,7 +220,7 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
             for call in self._waiting.pop(transaction.transactional_id, ()):
                 self._runtime.timers.call_at(now_ms, call)
 
-    def _perform(self, transaction: TransactionalId, effects: list[Effect]) -> None:
+    def _apply(self, transaction: TransactionMetadata, effects: list[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Reply):
                 cast("Callable[[Result], None]", effect.callback)(effect.result)
@@ -231,10 +230,10 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
                 self.coordinator.markers.send(self, transaction, effect)
             elif isinstance(effect, Moved):
                 self._emit_moved(transaction, effect)
-            elif isinstance(effect, Forget):
-                self._forget(transaction.transactional_id)
+            elif isinstance(effect, Remove):
+                self._remove(transaction.transactional_id)
 
-    def _emit_moved(self, transaction: TransactionalId, moved: Moved) -> None:
+    def _emit_moved(self, transaction: TransactionMetadata, moved: Moved) -> None:
         self._runtime.emit(
             TransactionMoved(
                 self._runtime.now_ms(),
@@ -246,11 +245,11 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
             )
         )
 
-    def _forget(self, transactional_id: str) -> None:
+    def _remove(self, transactional_id: str) -> None:
         self.transactions.pop(transactional_id, None)
-        self._timers.forget(transactional_id)
+        self._timers.cancel(transactional_id)
 
-    def _store(self, transaction: TransactionalId, persist: Persist) -> None:
+    def _store(self, transaction: TransactionMetadata, persist: Persist) -> None:
         """Append a record; the event `Persisted` follows when it is replicated."""
         image, now_ms = persist.image, self._runtime.now_ms()
         value = None if image is None else txn_records.value_of(image, self.server_version)
@@ -262,8 +261,8 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
             lambda error: self._run(transaction, Persisted(persist, error)), failed
         )
 
-    def _rearm(self, transaction: TransactionalId) -> None:
-        """Set the timer of an id, unless it runs earlier; it may find nothing to do."""
+    def _rearm(self, transaction: TransactionMetadata) -> None:
+        """Set the timer of an id to its deadline, unless it is set to an earlier time."""
         due_ms = transaction.deadline_ms()
         if due_ms is not None and transaction.state is State.ONGOING:
             due_ms = self.coordinator.next_scan_ms(due_ms)

@@ -5,7 +5,7 @@ the epoch and the state of the transaction. The first partition opens a transact
 record in the coordinator's log decides the end (PrepareCommit, PrepareAbort), which then always
 completes: a marker goes to each partition, and when all are written the transaction is complete
 (CompleteCommit, CompleteAbort). An InitProducerId or a timeout fences an open transaction
-(PrepareEpochFence) and aborts it. An id that is unused for long is Dead, and is removed.
+(PrepareEpochFence) and aborts it. An expired id is Dead and is removed.
 
     Empty --> Ongoing --> PrepareCommit --> CompleteCommit --+
       ^         |  ^                                         |
@@ -16,13 +16,13 @@ completes: a marker goes to each partition, and when all are written the transac
 
 A transition is *pending* until its record is stored; meanwhile requests get
 CONCURRENT_TRANSACTIONS. The completion is pending until all markers are written. PrepareEpochFence
-and Dead are only ever pending: the record that follows holds PrepareAbort, or is a tombstone.
+and Dead exist only as pending states: their record has PrepareAbort, or is a tombstone.
 
 Two tables, each total over its two dimensions:
 
 - `TRANSITIONS`: state x trigger -> next state. Every other cell is in `FORBIDDEN`.
-- `ANSWERS`: state x request -> error code, or the step to take. The request has the right producer
-  id and epoch.
+- `ANSWERS`: state x request -> error code or action. The request has the right producer id and
+  epoch.
 
 An EndTxn belongs to one of two protocols. In the first (TV1) the epoch stays, so a retry looks like
 the first request. In the second (TV2, KIP-890) each end raises the epoch: an EndTxn with the former
@@ -39,7 +39,7 @@ from mockbroker_protocol import ErrorCode
 
 
 class State(Enum):
-    """States by the names that DescribeTransactions and ListTransactions show."""
+    """States, with their names in DescribeTransactions and ListTransactions."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
@@ -103,7 +103,7 @@ TRANSITIONS: dict[State, dict[Trigger, State]] = {
 _ENDS = frozenset({Trigger.COMMITTED, Trigger.ABORTED})
 _NOTHING_OPEN = _ENDS | {Trigger.FENCED, Trigger.MARKED}
 
-# The cells without a transition; together with TRANSITIONS they cover every pair.
+# The transitions that must not occur; with TRANSITIONS they cover each pair.
 FORBIDDEN: dict[State, frozenset[Trigger]] = {
     State.EMPTY: _NOTHING_OPEN,
     # InitProducerId fences an open transaction first.
@@ -121,7 +121,7 @@ FORBIDDEN: dict[State, frozenset[Trigger]] = {
 
 
 class TxnRequest(Enum):
-    """Requests about a transactional id, as far as its state decides the answer."""
+    """The requests whose answer depends on the state."""
 
     INIT = "InitProducerId"
     ADD = "AddPartitionsToTxn, AddOffsetsToTxn"
@@ -130,20 +130,20 @@ class TxnRequest(Enum):
     TV1_ABORT = "EndTxn up to v4, abort"
     TV2_COMMIT = "EndTxn since v5 with the current epoch, commit"
     TV2_ABORT = "EndTxn since v5 with the current epoch, abort"
-    TV2_COMMIT_AGAIN = "EndTxn since v5 with the former epoch, commit"
-    TV2_ABORT_AGAIN = "EndTxn since v5 with the former epoch, abort"
+    TV2_COMMIT_RETRY = "EndTxn since v5 with the former epoch, commit"
+    TV2_ABORT_RETRY = "EndTxn since v5 with the former epoch, abort"
 
 
-class TxnStep(Enum):
-    """What a request does where the answer depends on more than the state."""
+class TxnAction(Enum):
+    """Actions where the answer depends on more than the state."""
 
-    RENEW = "assign a higher epoch, or a new producer id when the epochs are used up"
+    BUMP_EPOCH = "assign a higher epoch, or a new producer id if the epochs are exhausted"
     FENCE = "abort the open transaction under a higher epoch; the producer retries meanwhile"
     ADD = "add the partitions that are not in the transaction"
     VERIFY = "check each partition"
     END = "decide the end"
     END_EMPTY = "abort an empty transaction, which raises the epoch"
-    SAME = "answer as the first time, with the resulting producer id and epoch"
+    REPEAT = "repeat the first answer, with the resulting producer id and epoch"
 
 
 CONCURRENT = ErrorCode.CONCURRENT_TRANSACTIONS
@@ -151,28 +151,28 @@ WRONG_STATE = ErrorCode.INVALID_TXN_STATE
 FENCED = ErrorCode.PRODUCER_FENCED
 IMPOSSIBLE = ErrorCode.UNKNOWN_SERVER_ERROR  # Kafka throws IllegalStateException
 
-ANSWERS: dict[State, dict[TxnRequest, ErrorCode | TxnStep]] = {
+ANSWERS: dict[State, dict[TxnRequest, ErrorCode | TxnAction]] = {
     State.EMPTY: {
-        TxnRequest.INIT: TxnStep.RENEW,
-        TxnRequest.ADD: TxnStep.ADD,
-        TxnRequest.VERIFY: TxnStep.VERIFY,
+        TxnRequest.INIT: TxnAction.BUMP_EPOCH,
+        TxnRequest.ADD: TxnAction.ADD,
+        TxnRequest.VERIFY: TxnAction.VERIFY,
         TxnRequest.TV1_COMMIT: WRONG_STATE,
         TxnRequest.TV1_ABORT: WRONG_STATE,
         TxnRequest.TV2_COMMIT: WRONG_STATE,
-        TxnRequest.TV2_ABORT: TxnStep.END_EMPTY,
-        TxnRequest.TV2_COMMIT_AGAIN: FENCED,
-        TxnRequest.TV2_ABORT_AGAIN: FENCED,
+        TxnRequest.TV2_ABORT: TxnAction.END_EMPTY,
+        TxnRequest.TV2_COMMIT_RETRY: FENCED,
+        TxnRequest.TV2_ABORT_RETRY: FENCED,
     },
     State.ONGOING: {
-        TxnRequest.INIT: TxnStep.FENCE,
-        TxnRequest.ADD: TxnStep.ADD,
-        TxnRequest.VERIFY: TxnStep.VERIFY,
-        TxnRequest.TV1_COMMIT: TxnStep.END,
-        TxnRequest.TV1_ABORT: TxnStep.END,
-        TxnRequest.TV2_COMMIT: TxnStep.END,
-        TxnRequest.TV2_ABORT: TxnStep.END,
-        TxnRequest.TV2_COMMIT_AGAIN: FENCED,
-        TxnRequest.TV2_ABORT_AGAIN: FENCED,
+        TxnRequest.INIT: TxnAction.FENCE,
+        TxnRequest.ADD: TxnAction.ADD,
+        TxnRequest.VERIFY: TxnAction.VERIFY,
+        TxnRequest.TV1_COMMIT: TxnAction.END,
+        TxnRequest.TV1_ABORT: TxnAction.END,
+        TxnRequest.TV2_COMMIT: TxnAction.END,
+        TxnRequest.TV2_ABORT: TxnAction.END,
+        TxnRequest.TV2_COMMIT_RETRY: FENCED,
+        TxnRequest.TV2_ABORT_RETRY: FENCED,
     },
     State.PREPARE_COMMIT: {
         TxnRequest.INIT: CONCURRENT,
@@ -182,8 +182,8 @@ ANSWERS: dict[State, dict[TxnRequest, ErrorCode | TxnStep]] = {
         TxnRequest.TV1_ABORT: WRONG_STATE,
         TxnRequest.TV2_COMMIT: FENCED,
         TxnRequest.TV2_ABORT: FENCED,
-        TxnRequest.TV2_COMMIT_AGAIN: CONCURRENT,
-        TxnRequest.TV2_ABORT_AGAIN: WRONG_STATE,
+        TxnRequest.TV2_COMMIT_RETRY: CONCURRENT,
+        TxnRequest.TV2_ABORT_RETRY: WRONG_STATE,
     },
     State.PREPARE_ABORT: {
         TxnRequest.INIT: CONCURRENT,
@@ -193,61 +193,61 @@ ANSWERS: dict[State, dict[TxnRequest, ErrorCode | TxnStep]] = {
         TxnRequest.TV1_ABORT: CONCURRENT,
         TxnRequest.TV2_COMMIT: FENCED,
         TxnRequest.TV2_ABORT: FENCED,
-        TxnRequest.TV2_COMMIT_AGAIN: WRONG_STATE,
-        TxnRequest.TV2_ABORT_AGAIN: CONCURRENT,
+        TxnRequest.TV2_COMMIT_RETRY: WRONG_STATE,
+        TxnRequest.TV2_ABORT_RETRY: CONCURRENT,
     },
     State.COMPLETE_COMMIT: {
-        TxnRequest.INIT: TxnStep.RENEW,
-        TxnRequest.ADD: TxnStep.ADD,
-        TxnRequest.VERIFY: TxnStep.VERIFY,
-        TxnRequest.TV1_COMMIT: TxnStep.SAME,
+        TxnRequest.INIT: TxnAction.BUMP_EPOCH,
+        TxnRequest.ADD: TxnAction.ADD,
+        TxnRequest.VERIFY: TxnAction.VERIFY,
+        TxnRequest.TV1_COMMIT: TxnAction.REPEAT,
         TxnRequest.TV1_ABORT: WRONG_STATE,
         TxnRequest.TV2_COMMIT: WRONG_STATE,
-        TxnRequest.TV2_ABORT: TxnStep.END_EMPTY,
-        TxnRequest.TV2_COMMIT_AGAIN: TxnStep.SAME,
-        TxnRequest.TV2_ABORT_AGAIN: WRONG_STATE,
+        TxnRequest.TV2_ABORT: TxnAction.END_EMPTY,
+        TxnRequest.TV2_COMMIT_RETRY: TxnAction.REPEAT,
+        TxnRequest.TV2_ABORT_RETRY: WRONG_STATE,
     },
     State.COMPLETE_ABORT: {
-        TxnRequest.INIT: TxnStep.RENEW,
-        TxnRequest.ADD: TxnStep.ADD,
-        TxnRequest.VERIFY: TxnStep.VERIFY,
+        TxnRequest.INIT: TxnAction.BUMP_EPOCH,
+        TxnRequest.ADD: TxnAction.ADD,
+        TxnRequest.VERIFY: TxnAction.VERIFY,
         TxnRequest.TV1_COMMIT: WRONG_STATE,
-        TxnRequest.TV1_ABORT: TxnStep.SAME,
+        TxnRequest.TV1_ABORT: TxnAction.REPEAT,
         TxnRequest.TV2_COMMIT: WRONG_STATE,
-        TxnRequest.TV2_ABORT: TxnStep.END_EMPTY,
-        TxnRequest.TV2_COMMIT_AGAIN: WRONG_STATE,
-        TxnRequest.TV2_ABORT_AGAIN: TxnStep.SAME,
+        TxnRequest.TV2_ABORT: TxnAction.END_EMPTY,
+        TxnRequest.TV2_COMMIT_RETRY: WRONG_STATE,
+        TxnRequest.TV2_ABORT_RETRY: TxnAction.REPEAT,
     },
     State.DEAD: {
         TxnRequest.INIT: IMPOSSIBLE,
         TxnRequest.ADD: IMPOSSIBLE,
-        TxnRequest.VERIFY: TxnStep.VERIFY,
+        TxnRequest.VERIFY: TxnAction.VERIFY,
         TxnRequest.TV1_COMMIT: IMPOSSIBLE,
         TxnRequest.TV1_ABORT: IMPOSSIBLE,
         TxnRequest.TV2_COMMIT: IMPOSSIBLE,
         TxnRequest.TV2_ABORT: IMPOSSIBLE,
-        TxnRequest.TV2_COMMIT_AGAIN: FENCED,
-        TxnRequest.TV2_ABORT_AGAIN: FENCED,
+        TxnRequest.TV2_COMMIT_RETRY: FENCED,
+        TxnRequest.TV2_ABORT_RETRY: FENCED,
     },
     State.PREPARE_EPOCH_FENCE: {
         TxnRequest.INIT: IMPOSSIBLE,
         TxnRequest.ADD: IMPOSSIBLE,
-        TxnRequest.VERIFY: TxnStep.VERIFY,
+        TxnRequest.VERIFY: TxnAction.VERIFY,
         TxnRequest.TV1_COMMIT: IMPOSSIBLE,
         TxnRequest.TV1_ABORT: IMPOSSIBLE,
         TxnRequest.TV2_COMMIT: IMPOSSIBLE,
         TxnRequest.TV2_ABORT: IMPOSSIBLE,
-        TxnRequest.TV2_COMMIT_AGAIN: FENCED,
-        TxnRequest.TV2_ABORT_AGAIN: FENCED,
+        TxnRequest.TV2_COMMIT_RETRY: FENCED,
+        TxnRequest.TV2_ABORT_RETRY: FENCED,
     },
 }
 
-# The EndTxn that is (second protocol, commit, with the former epoch).
+# By (second protocol, commit, with the former epoch).
 END_REQUESTS: dict[tuple[bool, bool, bool], TxnRequest] = {
     (False, True, False): TxnRequest.TV1_COMMIT,
     (False, False, False): TxnRequest.TV1_ABORT,
     (True, True, False): TxnRequest.TV2_COMMIT,
     (True, False, False): TxnRequest.TV2_ABORT,
-    (True, True, True): TxnRequest.TV2_COMMIT_AGAIN,
-    (True, False, True): TxnRequest.TV2_ABORT_AGAIN,
+    (True, True, True): TxnRequest.TV2_COMMIT_RETRY,
+    (True, False, True): TxnRequest.TV2_ABORT_RETRY,
 }

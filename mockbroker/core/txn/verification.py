@@ -1,9 +1,9 @@
-"""The request of a partition's leader to the transaction coordinator before a transaction writes.
+"""Verification: the request of a partition's leader to the transaction coordinator.
 
-With the first protocol (TV1) the producer has added the partition itself, and the leader has that
-verified; with the second (TV2) the leader adds it. Only the first batch of a transaction in a
-partition waits for the answer. The request is an AddPartitionsToTxn on the network between brokers;
-without a delay between them it is a call.
+With the first protocol (TV1) the producer has added the partition, and the leader verifies that.
+With the second (TV2) the leader adds it. Only the first batch of a transaction in a partition waits
+for the answer. The request is an AddPartitionsToTxn on the network between brokers; without a delay
+between the brokers it is a call.
 
 Source: AddPartitionsToTxnManager, ReplicaManager.maybeSendPartitionsToTransactionCoordinator.
 """
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
 
 NONE = ErrorCode.NONE
 _API = ApiKey.ADD_PARTITIONS_TO_TXN
-ADDING_CLIENT_VERSION = 2  # only producers of TV2 leave the adding to the leader
+ADDING_CLIENT_VERSION = 2  # leaders add partitions only for producers of TV2
 
 
 class TxnOperation(Enum):
-    """The request of the leader, by the version of the client's (AddPartitionsToTxnManager)."""
+    """The operation of the request, by the client's version (AddPartitionsToTxnManager)."""
 
-    VERIFY_OLD = "verify; INVALID_TXN_STATE if the partition is not there"
-    VERIFY = "verify; TRANSACTION_ABORTABLE if the partition is not there"
+    VERIFY_OLD = "verify; INVALID_TXN_STATE if the partition is not in the transaction"
+    VERIFY = "verify; TRANSACTION_ABORTABLE if the partition is not in the transaction"
     ADD = "add"
 
 
 class UnverifiedBatch(NamedTuple):
-    """A transactional batch before its append; `sequence` is its first."""
+    """A transactional batch before its append; `sequence` is its base sequence."""
 
     partition: Partition
     sequence: int
 
 
 class VerificationResult(NamedTuple):
-    """Error codes of the partitions that refuse the batch, guards of the others."""
+    """The error codes of refused partitions, and the guards of the others."""
 
     errors: dict[TopicPartition, int]
     guards: dict[TopicPartition, VerificationGuard]
@@ -92,7 +92,7 @@ class PartitionVerification:
         self.epoch = epoch
 
     @property
-    def open(self) -> bool:
+    def disabled(self) -> bool:
         """Whether verification is disabled (transaction.partition.verification.enable)."""
         return self.operation is not TxnOperation.ADD and not self.cluster.config(
             "transaction.partition.verification.enable"
@@ -101,7 +101,7 @@ class PartitionVerification:
     def start(
         self, batches: Sequence[UnverifiedBatch], done: Callable[[VerificationResult], None]
     ) -> None:
-        """Send the coordinator a request about the batches that open a transaction."""
+        """Verify the batches that open a transaction; `done` is called with the result."""
         result = VerificationResult({}, {})
         wanted: list[TopicPartition] = []
         for partition, sequence in batches:
@@ -133,7 +133,7 @@ class PartitionVerification:
         _CoordinatorRequest(self, tuple(wanted), finish).send()
 
     def _translated(self, error: ErrorCode) -> ErrorCode:
-        """The error for the producer: another code when it is fenced, and for an old version."""
+        """The error for the producer, which depends on its version."""
         if error is ErrorCode.PRODUCER_FENCED:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if error is ErrorCode.TRANSACTION_ABORTABLE and self.operation is TxnOperation.VERIFY_OLD:
@@ -180,7 +180,7 @@ class PartitionVerification:
             done(shard.verify(self.transactional_id, self.producer_id, self.epoch, partitions))
 
     def when_not_pending(self, call: Callable[[], None]) -> None:
-        """Run `call` when no transition of the id is pending; never, if there is no coordinator."""
+        """Run `call` once no transition of the id is pending; drop it without a coordinator."""
         coordinator_id = self.coordinator_id()
         if coordinator_id is not None:
             coordinator = self.cluster.processes[coordinator_id].transactions
@@ -228,7 +228,7 @@ class _CoordinatorRequest:
         self.answer([error] * len(self._partitions))
 
     def answer(self, errors: Sequence[ErrorCode]) -> None:
-        """Complete with error codes; the first call counts."""
+        """Complete with error codes; later calls have no effect."""
         if not self._answered:
             self._answered = True
             if self._timer is not None:
@@ -259,22 +259,22 @@ class _VerificationHop(Hop):
     def transactional_id(self) -> str:
         return self._verification.transactional_id
 
-    def arrive(self) -> None:
+    def handle_request(self) -> None:
         answer = self._verification.cluster.replication.network.answer
         self._verification.handle(
             self.receiver, self._partitions, lambda errors: answer(self, errors)
         )
 
-    def take(self, answer: Sequence[ErrorCode]) -> None:
+    def handle_answer(self, answer: Sequence[ErrorCode]) -> None:
         self._request.answer(answer)
 
     def lost(self) -> None:
         """The request times out after request.timeout.ms."""
 
-    def unreached(self) -> None:
+    def disconnected(self) -> None:
         self._request.fail(ErrorCode.NETWORK_EXCEPTION)
 
-    def refused(self, error: ErrorCode) -> Sequence[ErrorCode]:
+    def error_answer(self, error: ErrorCode) -> Sequence[ErrorCode]:
         return [error] * len(self._partitions)
 
     def request(self) -> AddPartitionsToTxnRequest:

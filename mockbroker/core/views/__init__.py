@@ -1,5 +1,5 @@
-"""Views of a cluster's present state, as plain structs for the command line, tests and JSON.
+"""Views of a cluster's current state, as plain structs for the command line, tests and JSON.
 
-Nothing here changes anything or creates a coordinator that is not there. Times are in ms since the
-epoch on the cluster's clock; -1 stands for none, as in Kafka.
+A view changes nothing and creates no coordinator. Times are in ms since the epoch on the cluster's
+clock; -1 means none, as in Kafka.
 """

@@ -1,4 +1,4 @@
-"""Brokers, and the cluster as a whole."""
+"""Brokers, and the whole cluster."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class BrokerView(msgspec.Struct, frozen=True):
-    """One broker. `state` is "running", "paused" or "stopped"; a fenced one is out of service, and
-    the controller does not know one that is not `registered`.
+    """One broker. `state` is "running", "paused" or "stopped".
 
-    `leads`, `replicas` and `in_sync` count partitions. `listeners` maps names to `HOST:PORT`.
+    `registered`: the controller has its registration. `leads`, `replicas` and `in_sync` count
+    partitions. `listeners` maps names to `HOST:PORT`.
     """
 
     node_id: int
@@ -32,7 +32,7 @@ class BrokerView(msgspec.Struct, frozen=True):
 
 
 class ClusterView(msgspec.Struct, frozen=True):
-    """The cluster as a whole."""
+    """The whole cluster; the fields from `brokers` on are counts."""
 
     cluster_id: str
     controller_id: int
@@ -45,7 +45,7 @@ class ClusterView(msgspec.Struct, frozen=True):
 
 
 def broker_views(cluster: Cluster) -> list[BrokerView]:
-    """Every broker, by id; also those whose registration was taken away."""
+    """All brokers, by id, also those without a registration."""
     brokers = cluster.processes.values()
     counts = {broker.node_id: [0, 0, 0] for broker in brokers}
     for topic in cluster.topics.values():
@@ -77,7 +77,7 @@ def _view(cluster: Cluster, broker: Broker, counts: list[int]) -> BrokerView:
 
 
 def cluster_view(cluster: Cluster) -> ClusterView:
-    """Counts over everything there is."""
+    """The controller, the time and the counts of the cluster."""
     partitions = [each for topic in cluster.topics.values() for each in topic.partitions]
     return ClusterView(
         cluster_id=cluster.cluster_id,

@@ -1,6 +1,4 @@
-"""What each client asked for, what it got, and how long that took: the broker's side of the metrics
-that clients keep of themselves. Counted from the journal, so as far back as that reaches.
-"""
+"""Counts of each client's requests, bytes and fetch times, from the entries of the journal."""
 
 from __future__ import annotations
 
@@ -17,10 +15,9 @@ from mockbroker_protocol.headers import decode_request_header
 
 
 class ClientView(msgspec.Struct, frozen=True):
-    """One client id; bytes are those of requests and answers without their four bytes of size.
+    """One client id; bytes are those of requests and answers without their size fields.
 
-    Times are real ones, in ms, from the request to its answer: of Fetch those of records or of an
-    empty hand, a long poll included.
+    Times are in ms of real time, from a Fetch to its answer, the wait of a long poll included.
     """
 
     client_id: str
@@ -44,10 +41,10 @@ class ClientCounts:
 
     def __init__(self) -> None:
         self._counts: dict[str, _Count] = {}
-        # Requests that are not answered yet: number -> client id and when it came.
-        self._asked: dict[int, tuple[str, int]] = {}
+        # Unanswered requests: number -> client id and time of arrival.
+        self._unanswered: dict[int, tuple[str, int]] = {}
 
-    def take(self, entries: Iterable[Entry]) -> None:
+    def count(self, entries: Iterable[Entry]) -> None:
         """Count the next entries."""
         for entry in entries:
             if isinstance(entry, RequestEntry):
@@ -65,20 +62,20 @@ class ClientCounts:
         name = api_name(header.api_key)
         count.requests[name] = count.requests.get(name, 0) + 1
         count.bytes_in += len(entry.frame)
-        self._asked[entry.seq] = client_id, entry.real_ns
+        self._unanswered[entry.seq] = client_id, entry.real_ns
 
     def _response(self, entry: ResponseEntry) -> None:
-        asked = self._asked.pop(entry.request_seq, None)
-        if asked is None or entry.body is None:
+        request = self._unanswered.pop(entry.request_seq, None)
+        if request is None or entry.body is None:
             return
-        client_id, came_ns = asked
+        client_id, arrived_ns = request
         count = self._counts[client_id]
         count.bytes_out += sum(map(len, entry.body))
         if entry.api_key == ApiKey.FETCH:
-            count.fetch_ns.append(entry.real_ns - came_ns)
+            count.fetch_ns.append(entry.real_ns - arrived_ns)
 
     def views(self) -> list[ClientView]:
-        """What was counted, by client id."""
+        """The counts, by client id."""
         return [_view(client_id, self._counts[client_id]) for client_id in sorted(self._counts)]
 
 

@@ -1,6 +1,4 @@
-"""The controller as its logs would tell of it: the states of partitions and replicas, and how they
-came about.
-"""
+"""The controller: the states of partitions and replicas, and their past transitions."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PartitionStateView(msgspec.Struct, frozen=True):
-    """A partition and its replicas by the names of their states; `replicas` goes by broker."""
+    """The state of a partition and of its replicas, `replicas` by broker id."""
 
     topic: str
     partition: int
@@ -33,7 +31,7 @@ class PartitionStateView(msgspec.Struct, frozen=True):
 
 
 class ControllerView(msgspec.Struct, frozen=True):
-    """The active controller, -1 while there is none, and its partitions."""
+    """The active controller, -1 without one, and its partitions."""
 
     node_id: int
     epoch: int
@@ -41,11 +39,10 @@ class ControllerView(msgspec.Struct, frozen=True):
 
 
 class StateChangeView(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A step of the past; `at_ms` is on the cluster's clock.
+    """A past change at `at_ms`; `what` is its kind.
 
-    `what` is "partition" or "replica", which went from `former` to `state`; "topics", which were
-    `created` with an `assignment` of replicas, or `deleted`; or "controller", which `node_id`
-    became under an `epoch`.
+    A "partition" or "replica" went from the state `former` to `state`. "topics" were `created` with
+    an `assignment` of replicas, or `deleted`. `node_id` became the "controller" with an `epoch`.
     """
 
     at_ms: int
@@ -62,7 +59,7 @@ class StateChangeView(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def controller_view(cluster: Cluster, topic: str | None = None) -> ControllerView:
-    """The states of now, of all partitions or those of one topic."""
+    """The current states of all partitions, or of those of one topic."""
     return ControllerView(
         node_id=cluster.controller_id,
         epoch=cluster.controller.epoch,
@@ -90,7 +87,7 @@ def _partition(cluster: Cluster, partition: Partition) -> PartitionStateView:
 
 
 def state_changes(cluster: Cluster, topic: str | None, limit: int) -> list[StateChangeView]:
-    """The last `limit` steps, oldest first, of all or of those that concern one topic."""
+    """The last `limit` changes, of all topics or of one, the oldest first."""
     found = [
         view
         for view in map(_change, cluster.states.history)

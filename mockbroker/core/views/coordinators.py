@@ -1,4 +1,4 @@
-"""Who coordinates a group or a transactional id, and why."""
+"""The coordinator of a group or of a transactional id."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class CoordinatorView(msgspec.Struct, frozen=True):
-    """Where `key` is kept: its `hash` (Java's of the text) modulo the number of `partitions` of the
-    internal `topic` is the partition, and who leads that is the coordinator.
+    """The coordinator of `key`: the leader of a `partition` of the internal `topic`.
 
-    The coordinator is -1 while nobody leads it, and before the topic exists.
+    The partition is the key's `hash` (String.hashCode) modulo the number of `partitions`. The
+    coordinator is -1 if the partition has no leader, or before the topic exists.
     """
 
     key: str
@@ -29,12 +29,12 @@ class CoordinatorView(msgspec.Struct, frozen=True):
 
 
 def group_coordinator_view(cluster: Cluster, group: str) -> CoordinatorView:
-    """Of any group id, whether there is such a group or not."""
+    """The coordinator of a group id; the group need not exist."""
     return _view(cluster, group, GROUP_METADATA_TOPIC, "offsets.topic.num.partitions")
 
 
 def transaction_coordinator_view(cluster: Cluster, transactional_id: str) -> CoordinatorView:
-    """Of any transactional id, whether it was used or not."""
+    """The coordinator of a transactional id, which need not exist."""
     count = "transaction.state.log.num.partitions"
     return _view(cluster, transactional_id, TRANSACTION_STATE_TOPIC, count)
 

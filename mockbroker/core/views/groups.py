@@ -1,14 +1,20 @@
-"""Groups, their members, what they committed, and how far behind they are."""
+"""Groups, their members, committed offsets and lags."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from mockbroker.core.errors import ApiError
+from mockbroker.core.groups.classic import ClassicGroup
+from mockbroker.core.groups.consumer.members import ConsumerMember
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
+from mockbroker.core.validation import nearest
 from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.consumer_protocol import decode_assignment
+from mockbroker_protocol.exceptions import DecodeError
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
@@ -17,19 +23,24 @@ if TYPE_CHECKING:
 
 
 class MemberView(msgspec.Struct, frozen=True):
-    """One member; `connected`: whether the connection of its last request is open."""
+    """One member; `connected`: whether the connection of its last request is open.
+
+    `assigned` has its partitions by topic; it is null for a classic group of another protocol than
+    consumers'.
+    """
 
     member_id: str
     client_id: str
     host: str
     instance_id: str | None
     connected: bool
+    assigned: dict[str, list[int]] | None
 
 
 class GroupView(msgspec.Struct, frozen=True):
     """One group. `type` is "classic" or "consumer" (KIP-848); `generation` its generation or epoch.
 
-    A group of which only offsets are left has no protocol.
+    A simple group, which has only offsets, has no protocol.
     """
 
     group: str
@@ -42,16 +53,14 @@ class GroupView(msgspec.Struct, frozen=True):
 
 
 class LagView(msgspec.Struct, frozen=True):
-    """How far a group is behind in one partition, in offsets.
+    """The lag of a group in one partition, in offsets.
 
-    `kind` is "committed" for what a group has committed. Spark commits nothing: for the run of a
-    query there is a "fetched" one instead, where `committed` is the offset that its consumers
-    fetched from last. They read ahead, so its lag is what has not even been fetched.
+    The `kind` is "committed" for a committed offset. Spark commits no offsets: the `kind` for the
+    run of a query is "fetched", and `committed` is the largest fetch offset of its consumers.
 
-    `lag` counts to the high watermark, as far as read_uncommitted consumers get,
-    `lag_read_committed` to the last stable offset. `log_end_offset` is the leader's. `pending`: a
-    transaction that has not ended has committed an offset too. Without a partition any more both
-    lags and the offsets of the log are -1.
+    `lag` is the distance to the high watermark, `lag_read_committed` to the last stable offset.
+    `log_end_offset` is the leader's. `pending`: an open transaction has committed an offset too.
+    If the partition does not exist, both lags and the offsets of the log are -1.
     """
 
     group: str
@@ -69,7 +78,7 @@ class LagView(msgspec.Struct, frozen=True):
 
 
 def group_views(cluster: Cluster) -> list[GroupView]:
-    """Every group that a coordinator answers for now, by id."""
+    """All groups with a loaded coordinator, by id."""
     found: list[GroupView] = []
     for shard in _shards(cluster):
         found.extend(_view(cluster, shard, each) for each in shard.by_type())
@@ -101,14 +110,41 @@ def _view(cluster: Cluster, shard: GroupShard, group: Group) -> GroupView:
                 member.client_host,
                 member.instance_id,
                 connected(member_id),
+                _assigned(cluster, group, member),
             )
             for member_id, member in group.members.items()
         ],
     )
 
 
+def group_view(cluster: Cluster, group: str) -> GroupView:
+    """One group. Raises ApiError when no coordinator has a group of that id."""
+    views = group_views(cluster)
+    for view in views:
+        if view.group == group:
+            return view
+    hint = nearest(group, [view.group for view in views]) if views else ""
+    raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group!r}{hint}")
+
+
+def _assigned(cluster: Cluster, group: Group, member: Any) -> dict[str, list[int]] | None:
+    """The partitions of a member of either protocol, by topic."""
+    if isinstance(member, ConsumerMember):
+        named = ((cluster.topic_name(topic_id), each) for topic_id, each in member.assigned.items())
+        return {name: sorted(each) for name, each in named if name is not None}
+    if not isinstance(group, ClassicGroup) or not group.is_consumer():
+        return None
+    if not member.assignment:
+        return {}
+    try:
+        assignment = decode_assignment(member.assignment)
+    except DecodeError:
+        return None
+    return {each.topic: sorted(each.partitions) for each in assignment.assigned_partitions}
+
+
 def lag_views(cluster: Cluster, group: str | None = None) -> list[LagView]:
-    """The lag of every committed offset, and of what Spark has fetched, by group and partition."""
+    """The lags of all committed offsets and of Spark's fetch positions, by group and partition."""
     found = [*_committed_lags(cluster, group), *fetch_lag_views(cluster, group)]
     return sorted(found, key=lambda view: (view.group, view.topic, view.partition))
 
@@ -126,21 +162,21 @@ def _committed_lags(cluster: Cluster, group: str | None) -> Iterator[LagView]:
 
 
 def fetch_lag_views(cluster: Cluster, group: str | None = None) -> list[LagView]:
-    """How far the runs of Spark's queries have fetched, by group and partition.
+    """The lags of the runs of Spark's queries, by group and partition.
 
-    Where several consumers of a run have read a partition, the one that came farthest counts.
+    The position of a run in a partition is the largest of its consumers.
     """
-    farthest: dict[tuple[str, str, int], int] = {}
+    positions: dict[tuple[str, str, int], int] = {}
     for broker in cluster.brokers.values():
         for (group_id, topic_key, index), offset in broker.fetch_positions:
             topic = cluster.topic_name(topic_key) if isinstance(topic_key, bytes) else topic_key
             if topic is None or group not in (None, group_id):
                 continue
             key = (group_id, topic, index)
-            farthest[key] = max(offset, farthest.get(key, 0))
+            positions[key] = max(offset, positions.get(key, 0))
     return [
         _lag(cluster, key, offset, "", pending=False, kind="fetched")
-        for key, offset in sorted(farthest.items())
+        for key, offset in sorted(positions.items())
     ]
 
 

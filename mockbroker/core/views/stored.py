@@ -1,4 +1,4 @@
-"""Stored records as they are, without a consumer. Called in the cluster's run."""
+"""The records in the leader's log, without a consumer."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from mockbroker.core.errors import ApiError
+from mockbroker.core.shortening import shown_bytes
 from mockbroker.core.views.topics import partition_of, topic_of
-from mockbroker_protocol.records import BatchHeader, iter_records
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import BatchHeader, Record, RecordsError, iter_records
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.metadata.topic import Topic
     from mockbroker.core.replication.partition import Partition
 
-SHOWN_CHARS_MAX = 40
-
 
 class StoredRecord(msgspec.Struct, frozen=True):
-    """One record as a broker stores it; the timestamp is in ms since the epoch.
-
-    In JSON, bytes are base64.
-    """
+    """One record in the log; the timestamp is in ms since the epoch. In JSON, bytes are base64."""
 
     topic: str
     partition: int
@@ -34,15 +32,15 @@ class StoredRecord(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         shown = [f"{self.topic}-{self.partition}@{self.offset}"]
-        shown += [f"{name}={_short(getattr(self, name))}" for name in ("key", "value")]
+        shown += [f"{name}={shown_bytes(getattr(self, name))}" for name in ("key", "value")]
         if self.headers:
             shown.append(f"headers={dict(self.headers)!r}")
         return f"<{' '.join(shown)}>"
 
 
 class StoredPage(msgspec.Struct, frozen=True):
-    """Records by partition and offset; the next page begins at `next`, a partition and an offset,
-    which is null after the last record.
+    """Records by partition and offset. `next` is the partition and offset of the next page, null
+    after the last one.
     """
 
     records: list[StoredRecord]
@@ -54,14 +52,15 @@ def stored_page(
 ) -> StoredPage:
     """At most `limit` records from `start` (partition, offset) on, of a topic or of one partition.
 
-    Control records are left out. Raises ApiError where there is no such topic or partition.
+    Control records are left out. Raises ApiError if the topic or partition does not exist, or a
+    batch cannot be decoded.
     """
     if partition is None:
-        wanted = topic_of(cluster, topic).partitions[start[0] :]
+        selected = topic_of(cluster, topic).partitions[start[0] :]
     else:
-        wanted = [partition_of(cluster, topic, partition)]
+        selected = [partition_of(cluster, topic, partition)]
     found: list[StoredRecord] = []
-    for part in wanted:
+    for part in selected:
         first = start[1] if part.index == start[0] else 0
         for record in _records(part, max(first, part.log_start_offset)):
             if len(found) == limit:
@@ -74,7 +73,7 @@ def _records(partition: Partition, first: int) -> Iterator[StoredRecord]:
     for header, batch in _data_batches(partition):
         if header.next_offset <= first:
             continue
-        for record in iter_records(header, batch):
+        for record in _opened(partition, header, batch):
             if record.offset >= first:
                 yield StoredRecord(
                     partition.topic.name,
@@ -87,8 +86,18 @@ def _records(partition: Partition, first: int) -> Iterator[StoredRecord]:
                 )
 
 
+def _opened(partition: Partition, header: BatchHeader, batch: memoryview) -> list[Record]:
+    try:
+        return list(iter_records(header, batch))
+    except RecordsError as error:  # a leader that looks at headers only has taken it
+        where = f"{partition.topic.name}-{partition.index}, offset {header.base_offset}"
+        raise ApiError(
+            ErrorCode.CORRUPT_MESSAGE, f"the batch of {where} cannot be read: {error}"
+        ) from None
+
+
 def _data_batches(partition: Partition) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """The batches a consumer could be given, without those that only mark a transaction's end."""
+    """The batches without control batches."""
     for batch in partition.log.batches():
         header = BatchHeader(batch)
         if not header.is_control:
@@ -96,17 +105,19 @@ def _data_batches(partition: Partition) -> Iterator[tuple[BatchHeader, memoryvie
 
 
 class TopicWatch:
-    """Calls `enough` once a topic, which may not exist yet, holds `n` records or more."""
+    """Calls `reached` when a topic, which need not exist yet, has `n` records or more."""
 
-    def __init__(self, cluster: Cluster, topic: str, n: int, enough: Callable[[], None]) -> None:
+    def __init__(self, cluster: Cluster, topic: str, n: int, reached: Callable[[], None]) -> None:
         self._cluster = cluster
         self._name = topic
         self._n = n
-        self._enough = enough
+        self._reached = reached
         self._watched: list[Partition] = []
         cluster.on_topic_created.append(self._created)
         if topic in cluster.topics:
             self._created(cluster.topics[topic])
+        elif n == 0:
+            reached()
 
     def stop(self) -> None:
         """End the watch."""
@@ -115,14 +126,14 @@ class TopicWatch:
             partition.unwatch(self)
 
     def partition_changed(self, partition: Partition) -> None:  # noqa: ARG002
-        # Offsets bound the records from above and cost nothing; only then are batches counted.
+        # The difference of offsets is a cheap upper bound; only then are batches counted.
         offsets = sum(part.log_end_offset - part.log_start_offset for part in self._watched)
         if offsets >= self._n and self.count >= self._n:
-            self._enough()
+            self._reached()
 
     @property
     def count(self) -> int:
-        """The records that the topic holds now."""
+        """The number of records in the topic."""
         return sum(header.count for part in self._watched for header, _ in _data_batches(part))
 
     def _created(self, topic: Topic) -> None:
@@ -132,10 +143,3 @@ class TopicWatch:
         for partition in self._watched:
             partition.watch(self)
             self.partition_changed(partition)
-
-
-def _short(value: bytes | None) -> str:
-    if value is None:
-        return "null"
-    text = repr(value)
-    return text if len(text) <= SHOWN_CHARS_MAX else text[: SHOWN_CHARS_MAX - 1] + "…"

@@ -1,4 +1,4 @@
-"""Topics, partitions, their replicas, and the records in them."""
+"""Topics, partitions, replicas, producers and records."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ READ_BYTES_MAX = 1 << 20
 
 
 class ReplicaView(msgspec.Struct, frozen=True):
-    """One replica. `shares_log`: it has what the leader has, by reference."""
+    """One replica. `shares_log`: it shares the leader's log by reference."""
 
     node_id: int
     in_sync: bool
@@ -35,7 +35,7 @@ class ReplicaView(msgspec.Struct, frozen=True):
 
 
 class ProducerView(msgspec.Struct, frozen=True):
-    """A producer that a partition remembers; `transaction_start` is -1 without an open one."""
+    """A producer's state in a partition; `transaction_start` is -1 without an open transaction."""
 
     producer_id: int
     epoch: int
@@ -45,7 +45,7 @@ class ProducerView(msgspec.Struct, frozen=True):
 
 
 class PartitionView(msgspec.Struct, frozen=True):
-    """One partition, as its leader and the controller know it."""
+    """One partition, with the state of its leader and of the controller."""
 
     topic: str
     partition: int
@@ -61,7 +61,7 @@ class PartitionView(msgspec.Struct, frozen=True):
 
 
 class StoredProducerView(msgspec.Struct, frozen=True):
-    """A producer and one partition that remembers it; `transaction_start` as in `ProducerView`."""
+    """A producer's state in a partition, with the partition; otherwise as `ProducerView`."""
 
     topic: str
     partition: int
@@ -85,10 +85,9 @@ class TopicView(msgspec.Struct, frozen=True):
 
 
 class RecordView(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One record, or a control record, of which `control` says what it is.
+    """One record; for a control record, `control` is its type.
 
-    Key, value and header values are text where they are UTF-8, and hex with `0x` before it where
-    they are not; None is null.
+    Key, value and header values are text if they are UTF-8, else hex with `0x`; None is null.
     """
 
     offset: int
@@ -106,7 +105,7 @@ class RecordView(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def topic_views(cluster: Cluster) -> list[TopicView]:
-    """Every topic, internal ones included, by name."""
+    """All topics, internal ones included, by name."""
     return [topic_view(cluster.topics[name]) for name in sorted(cluster.topics)]
 
 
@@ -123,7 +122,7 @@ def topic_view(topic: Topic) -> TopicView:
 
 
 def topic_of(cluster: Cluster, name: str) -> Topic:
-    """The topic. Raises ApiError when there is none of that name."""
+    """The topic of this name. Raises ApiError if it does not exist."""
     topic = cluster.topics.get(name)
     if topic is None:
         raise ApiError(
@@ -134,7 +133,7 @@ def topic_of(cluster: Cluster, name: str) -> Topic:
 
 
 def partition_views(cluster: Cluster, topic: str | None = None) -> list[PartitionView]:
-    """Every partition, or those of one topic. Raises ApiError when there is none of that name."""
+    """All partitions, or those of one topic. Raises ApiError if the topic does not exist."""
     topics = list(cluster.topics.values()) if topic is None else [topic_of(cluster, topic)]
     return [
         partition_view(each)
@@ -144,7 +143,10 @@ def partition_views(cluster: Cluster, topic: str | None = None) -> list[Partitio
 
 
 def producer_views(cluster: Cluster, topic: str | None = None) -> list[StoredProducerView]:
-    """Every producer with each partition that remembers it, by id. Raises ApiError as above."""
+    """The producers of all partitions, or of one topic, by id.
+
+    Raises ApiError if the topic does not exist.
+    """
     found = [
         StoredProducerView(view.topic, view.partition, *msgspec.structs.astuple(producer))
         for view in partition_views(cluster, topic)
@@ -154,7 +156,7 @@ def producer_views(cluster: Cluster, topic: str | None = None) -> list[StoredPro
 
 
 def partition_of(cluster: Cluster, name: str, index: int) -> Partition:
-    """The partition. Raises ApiError when there is none."""
+    """The partition. Raises ApiError if it does not exist."""
     partitions = topic_of(cluster, name).partitions
     if not 0 <= index < len(partitions):
         raise ApiError(
@@ -191,7 +193,7 @@ def partition_view(partition: Partition) -> PartitionView:
 
 def _replica(partition: Partition, node_id: int) -> ReplicaView:
     replica = partition.replica(node_id)
-    assert replica is not None  # it is one of the partition's
+    assert replica is not None  # the broker is one of the partition's replicas
     return ReplicaView(
         node_id=node_id,
         in_sync=node_id in partition.isr,
@@ -205,8 +207,9 @@ def _replica(partition: Partition, node_id: int) -> ReplicaView:
 def record_views(
     partition: Partition, offset: int, limit: int, node_id: int | None = None
 ) -> list[RecordView]:
-    """At most `limit` records from `offset` on, up to the end of the log, of the leader's replica
-    or of the one on broker `node_id`. Raises ApiError when that broker has none.
+    """At most `limit` records from `offset` on, of the leader's log or of broker `node_id`'s.
+
+    Raises ApiError if that broker has no replica.
     """
     log = partition.log
     if node_id is not None:
@@ -237,7 +240,7 @@ def record_views(
 def _records(header: BatchHeader, batch: memoryview) -> Iterator[RecordView]:
     try:
         records = list(iter_records(header, batch))
-    except RecordsError:  # a leader that looks at headers only has taken it
+    except RecordsError:  # the leader has checked only the header
         return
     for number, record in enumerate(records):
         yield RecordView(
@@ -263,7 +266,7 @@ def _control(header: BatchHeader, record: Record) -> str | None:
 
 
 def text(value: bytes | None) -> str | None:
-    """Bytes for people: UTF-8 where they are, hex with `0x` before it otherwise."""
+    """Bytes as text: decoded if they are UTF-8, else hex with `0x`."""
     if value is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Transactional ids, and the transactions that are open in partitions."""
+"""Transactional ids, and the open transactions of partitions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TransactionView(msgspec.Struct, frozen=True):
-    """One transactional id, as its coordinator knows it. `start_ms` is -1 without a transaction."""
+    """One transactional id on its coordinator. `start_ms` is -1 without a transaction."""
 
     transactional_id: str
     state: str
@@ -27,9 +27,9 @@ class TransactionView(msgspec.Struct, frozen=True):
 
 
 class OpenTransactionView(msgspec.Struct, frozen=True):
-    """A transaction that has records in a partition and no marker yet.
+    """A transaction with records in a partition but without a marker.
 
-    It *hangs* when no coordinator knows of it any more: nobody will ever end it.
+    It *hangs* if no coordinator has the transaction: nobody will end it.
     """
 
     topic: str
@@ -41,7 +41,7 @@ class OpenTransactionView(msgspec.Struct, frozen=True):
 
 
 def transaction_views(cluster: Cluster) -> list[TransactionView]:
-    """Every transactional id that a coordinator answers for now, by id."""
+    """All transactional ids with a loaded coordinator, by id."""
     if TRANSACTION_STATE_TOPIC not in cluster.topics:
         return []
     found = [
@@ -64,7 +64,7 @@ def transaction_views(cluster: Cluster) -> list[TransactionView]:
 
 
 def open_transaction_views(cluster: Cluster) -> list[OpenTransactionView]:
-    """Every transaction that holds a last stable offset down, by partition."""
+    """All open transactions, by partition."""
     known = {
         (view.producer_id, partition)
         for view in transaction_views(cluster)

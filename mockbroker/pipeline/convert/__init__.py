@@ -1,6 +1,6 @@
-"""From the entries of a spool to tables.
+"""Converts the entries of a spool to tables.
 
-Nouns: an *exchange* is a request, decoded, with its consequences until it is answered or never will
-be. A *part* makes the tables of one subject from exchanges and events, in the order of the journal.
-The *cluster state* is what several parts need: topics and their ids, leaders, clients.
+Nouns: an *exchange* is a decoded request with its consequences, until its answer or its end without
+one. A *part* makes the tables of one subject from exchanges and events, in the order of the
+journal. The *cluster state* is shared by the parts: topics and their ids, leaders, clients.
 """

@@ -1,9 +1,9 @@
-"""Convert a spool in a process of its own.
+"""Converts a spool in a process of its own.
 
     python -m mockbroker.pipeline.convert DIRECTORY [RUN] [--follow] [--drop-spool]
 
 With --follow the spool is converted while it is written, until its run ends or standard input is
-closed, which says that the broker is gone.
+closed, which means the end of the broker.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mockbroker.pipeline.store import RunManifest, StoreError
 
 
 def main() -> int:
-    """Exit code 0 when the run is complete, 1 when it is not, 2 when it cannot be converted."""
+    """Exit code 0 if the run is complete, 1 if it is not, 2 if it cannot be converted."""
     parser = argparse.ArgumentParser(prog="mockbroker.pipeline.convert", description=__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("run", nargs="?")

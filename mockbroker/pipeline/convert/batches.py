@@ -1,7 +1,7 @@
-"""Opening record batches: offsets, times, hashes and ids of all records at once, as arrays.
+"""Opens record batches: offsets, times, hashes and ids of all records at once, as arrays.
 
-A batch is delivered again and again. Recently decoded batches are cached by their bytes; only the
-place in the log differs.
+A batch may be delivered many times. Recently decoded batches are cached by their bytes; only the
+base offset differs.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from mockbroker_protocol.records.batch import CRC_OFFSET, TIMESTAMP_TYPE_MASK
 Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 ID_HEADER = "mb-id"
-# The cached records, about 40 bytes each.
+# The number of cached records, about 40 bytes each.
 KEPT_RECORDS_MAX = 1_000_000
 _DIGEST_BYTES = 64
 _PREFIXES = tuple(length.to_bytes(4, "big") for length in range(4096))
 
 
 class OpenedBatch(NamedTuple):
-    """The records of one batch. `ids` is None where none has one; `key_hashes` hold 0 where
-    `has_key` is false, and both are None where no record has a key.
+    """The records of one batch. `ids` is None if no record has one; `key_hashes` has 0 where
+    `has_key` is false, and both are None if no record has a key.
     """
 
     deltas: Numbers  # of offsets
@@ -55,7 +55,7 @@ class BatchOpener:
         self._kept_records_max = kept_records_max
 
     def open(self, header: BatchHeader, batch: memoryview) -> OpenedBatch:
-        """The records of one whole batch; none where it cannot be read."""
+        """The records of one whole batch; none if it is unreadable."""
         known_by = blake2b(batch[CRC_OFFSET:], digest_size=16).digest()
         known = self._kept.get(known_by)
         if known is not None:
@@ -70,7 +70,7 @@ class BatchOpener:
 
 
 def open_batch(header: BatchHeader, batch: memoryview) -> OpenedBatch:
-    """The records of one whole batch; none where it cannot be read."""
+    """The records of one whole batch; none if it is unreadable."""
     try:
         payload = batch_payload(header, batch)
         return _opened(header, payload)
@@ -93,7 +93,7 @@ def _opened(header: BatchHeader, payload: bytes) -> OpenedBatch:  # noqa: C901, 
     position, end_of_all = 0, len(payload)
     prefixes, prefix_count = _PREFIXES, len(_PREFIXES)
     for index in range(header.count):
-        # length, attributes, timestamp delta, offset delta: varints of one or two bytes mostly
+        # length, attributes, timestamp delta, offset delta: varints, usually of one or two bytes
         start = position
         byte = payload[position]
         if byte < 0x80:
@@ -199,7 +199,7 @@ def _arrays(
 
 
 def _numbers(digests: list[bytes]) -> Numbers:
-    """The hashes that digests begin with."""
+    """The hashes, which are the first bytes of the digests."""
     whole = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, _DIGEST_BYTES)
     first = np.ascontiguousarray(whole[:, :HASH_BYTES])
     return first.view(">i8").reshape(-1).astype(np.int64)
@@ -218,7 +218,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _id(payload: bytes, start: int) -> str | None:
-    """The id in a record's headers; the record is read again, in full."""
+    """The id in a record's headers. The record is read again, completely."""
     size, begin = _varint(payload, start)
     (span,) = scan_records(payload[start : begin + size], 1)
     for name, value in span.headers:

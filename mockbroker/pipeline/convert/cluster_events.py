@@ -31,6 +31,8 @@ _COLUMNS = {
     "unclean": "unclean",
     "reason": "reason",
 }
+# The reasons of removals that are faults; a config allows the first one.
+_ALLOWED_LOSSES = {"unclean_election": "unclean_election", "log_dir_failed": "fail_log_dir"}
 _FAULT_COLUMNS = ("request_seq", "api", "client_id", "broker", "topic", "partition", "group")
 
 
@@ -40,13 +42,13 @@ class ClusterEvents:
     def __init__(self, rows: Rows, cluster: RunState) -> None:
         self._rows = rows
         self._cluster = cluster
-        # The ends of leaders' logs, and the offsets that deposed leaders wrote:
-        # (topic, partition, broker) -> first and last.
+        # The log ends of leaders, and the first and last offsets that deposed leaders wrote: by
+        # topic, partition and broker.
         self._ends: dict[tuple[str, int], int] = {}
         self._astray: dict[tuple[str, int, int], tuple[int, int]] = {}
 
     def event(self, entry: EventEntry, event: Event) -> None:
-        """One of the cluster's events."""
+        """Add an event of the cluster."""
         row: dict[str, object] = {**times(entry), "change": type(event).__name__}
         details: dict[str, object] = {}
         for name in event.__struct_fields__:
@@ -84,7 +86,7 @@ class ClusterEvents:
                 )
 
     def fault(self, entry: FactEntry) -> None:
-        """A rule fired, or somebody changed the cluster or its clock."""
+        """Add a fired rule, an action, or a change of the clock."""
         facts = dict(entry.facts)
         row: dict[str, object] = {
             **times(entry),
@@ -106,7 +108,9 @@ class ClusterEvents:
         self._rows.add("faults", row)
 
     def appended(self, entry: AppendEntry) -> None:
-        """A batch was appended, perhaps by a broker that the others have deposed."""
+        """Add an append, perhaps by a deposed broker."""
+        if not self._cluster.exists(self._cluster.appended_to(entry)):
+            return
         place = (entry.topic, entry.partition)
         first, last = entry.first_offset, entry.last_offset
         leading = self._cluster.leading.get(place)
@@ -117,10 +121,10 @@ class ClusterEvents:
         self._astray[(*place, entry.node_id)] = (min(before, first), last)
 
     def truncated(self, entry: EventEntry, event: LogTruncated) -> None:
-        """A follower truncated its log: the records that it wrote while it was cut off are lost.
+        """Handle a truncation: the records that a follower wrote while it was cut off are lost.
 
-        Where the present leader has others at the same offsets, there is nothing to remove: two
-        records that were acknowledged at one offset are an anomaly of their own.
+        If the present leader has other records at the same offsets, nothing is removed: two
+        acknowledged records at one offset are an anomaly of their own.
         """
         place = (event.topic, event.partition)
         astray = self._astray.pop((*place, event.node_id), None)
@@ -140,7 +144,7 @@ class ClusterEvents:
             )
 
     def removed(self, entry: EventEntry, event: RecordsRemoved) -> None:
-        """Records left the log of a leader."""
+        """Add records that left a leader's log."""
         place = (event.topic, event.partition)
         if event.reason == "topic_deleted":
             self._ends.pop(place, None)
@@ -158,7 +162,7 @@ class ClusterEvents:
                     "first_offset": first,
                     "last_offset": last,
                     "reason": event.reason,
-                    "cause": event.cause or None,
+                    "cause": event.cause or _ALLOWED_LOSSES.get(event.reason),
                 },
             )
 

@@ -1,9 +1,9 @@
-"""The state of the cluster as of the entry that is being converted."""
+"""The state of the cluster at the entry that is being converted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.core.events import LeaderChanged, TopicsChanged
 from mockbroker.core.ids import uuid_text
@@ -17,11 +17,14 @@ from mockbroker.core.journal.entries import (
 from mockbroker.pipeline.spool.format import ClientIdentified, RunStarted
 from mockbroker_protocol.headers import RequestHeader
 
+if TYPE_CHECKING:
+    from mockbroker.pipeline.convert.readers import Fetched
+
 ZERO_ID = uuid_text(bytes(16))
 
 
 class Place(NamedTuple):
-    """A partition: the name of its topic, the topic's id, the number."""
+    """A partition: its topic's name, its topic's id, its index."""
 
     topic: str | None
     topic_id: str | None
@@ -32,14 +35,14 @@ class Place(NamedTuple):
 
 
 class RunClient(NamedTuple):
-    """A client, as far as it can be distinguished: by client id and host."""
+    """A client, identified by client id and host."""
 
     client_id: str | None
     host: str | None
 
 
 class Leading(NamedTuple):
-    """The leader of a partition, its epoch, and the entry since which it leads."""
+    """The leader of a partition, its epoch, and its first entry."""
 
     leader: int
     epoch: int
@@ -47,13 +50,14 @@ class Leading(NamedTuple):
 
 
 class ConvertedExchange:
-    """A request and its consequences. `message` is None where it could not be decoded."""
+    """A request and its consequences. `message` is None if it could not be decoded."""
 
     __slots__ = (
         "answer",
         "appended",
         "client",
         "committed",
+        "fetched",
         "header",
         "message",
         "rebalances",
@@ -73,12 +77,13 @@ class ConvertedExchange:
         self.header = header
         self.message = message
         self.client = client
-        # What was appended, and where: by now the topic of that name may be another one.
+        # The appends and their partitions: a later topic may have the same name.
         self.appended: list[tuple[AppendEntry, Place]] = []
-        # The partitions whose offsets the coordinator has taken, by topic name.
+        # The partitions whose offsets the coordinator has written, by topic name.
         self.committed: set[tuple[str, int]] = set()
         self.answer: ResponseEntry | None = None
         self.response: Any = None  # the answer's message
+        self.fetched: Fetched | None = None  # the connection and possible members of a Fetch
         self.rebalances = rebalances  # how many its client had seen when it sent the request
 
     @property
@@ -137,18 +142,32 @@ class RunState:
         """A partition by its topic's name or id."""
         if name:
             return Place(name, self.topics.get(name), partition)
+        text = self._text(topic_id)
+        return Place(self.names.get(text), None if text == ZERO_ID else text, partition)
+
+    def _text(self, topic_id: bytes) -> str:
         text = self._texts.get(topic_id)
         if text is None:
             text = self._texts[topic_id] = uuid_text(topic_id)
-        return Place(self.names.get(text), None if text == ZERO_ID else text, partition)
+        return text
 
     def named(self, topic: str, partition: int) -> Place:
         """A partition of an existing topic, by name."""
         return Place(topic, self.topics.get(topic), partition)
 
+    def appended_to(self, entry: AppendEntry) -> Place:
+        """The partition whose log an append is in, even if the topic is deleted already and the
+        broker has not received the deletion.
+        """
+        return Place(entry.topic, self._text(entry.topic_id), entry.partition)
+
+    def exists(self, place: Place) -> bool:
+        """Whether its topic exists, and has not been replaced by another of the name."""
+        return place.topic is not None and self.topics.get(place.topic) == place.topic_id
+
     def leader_epoch(self, place: Place, broker: int, since_seq: int) -> int | None:
-        """The epoch under which a broker leads, if it has led since an entry; None otherwise."""
-        if place.topic is None:
+        """The epoch under which a broker has led since an entry; None if it has not."""
+        if place.topic is None or not self.exists(place):
             return None
         leading = self.leading.get((place.topic, place.partition))
         if leading is None or leading.since_seq > since_seq:

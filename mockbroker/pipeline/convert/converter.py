@@ -28,6 +28,7 @@ from mockbroker.pipeline.convert.groups import GroupTables
 from mockbroker.pipeline.convert.identity import Identities
 from mockbroker.pipeline.convert.producing import Producing
 from mockbroker.pipeline.convert.read_spans import ReadSpans
+from mockbroker.pipeline.convert.readers import Readers
 from mockbroker.pipeline.convert.requests import add_request
 from mockbroker.pipeline.convert.rows import Rows, Sink
 from mockbroker.pipeline.convert.transactions import Transactions
@@ -35,14 +36,14 @@ from mockbroker.pipeline.convert.watermarks import Watermarks
 from mockbroker.pipeline.spool.format import ClientIdentified, RunEnded, RunStarted, SpoolEntry
 from mockbroker_protocol import ApiKey
 
-RESTORED = "restore"  # the action that puts the cluster back to a snapshot
-TRACKED = "track"  # the action that says what identifies the records of a topic
+RESTORED = "restore"  # the action that restores a snapshot
+TRACKED = "track"  # the action that sets the identity of a topic's records
 
 OnExchange = Callable[[ConvertedExchange], None]
 
 
 class Converter:
-    """Takes the entries of one run in their order; `finish` after the last."""
+    """Converts the entries of one run in their order; call `finish` after the last."""
 
     def __init__(self, writer: Sink) -> None:
         self.ended = False
@@ -56,13 +57,24 @@ class Converter:
         watermarks = Watermarks(rows, cluster)
         transactions = Transactions(rows)
         cluster_events = ClusterEvents(rows, cluster)
-        self._groups = groups = GroupTables(rows, cluster, transactions)
+        self._readers = readers = Readers(cluster)
+        self._groups = groups = GroupTables(rows, cluster, transactions, readers)
         self._spans = spans = ReadSpans(cluster)
         self._identities = Identities()
         self._producing = Producing(
             rows, cluster, transactions, watermarks, opener, self._identities
         )
-        self._fetching = fetching = Fetching(rows, cluster, groups, spans, watermarks, opener)
+        self._fetching = fetching = Fetching(rows, cluster, readers, spans, watermarks, opener)
+        # Called with a request when it was received.
+        self._on_requested: dict[int, OnExchange] = {
+            int(ApiKey.FETCH): fetching.requested,
+            int(ApiKey.FIND_COORDINATOR): readers.looked_for_coordinator,
+            int(ApiKey.JOIN_GROUP): readers.spoke,
+            int(ApiKey.SYNC_GROUP): readers.spoke,
+            int(ApiKey.HEARTBEAT): readers.spoke,
+            int(ApiKey.OFFSET_COMMIT): readers.spoke,
+            int(ApiKey.CONSUMER_GROUP_HEARTBEAT): readers.spoke,
+        }
         self._on_ended: dict[int, tuple[OnExchange, ...]] = {
             int(ApiKey.PRODUCE): (self._producing.ended,),
             int(ApiKey.FETCH): (fetching.ended,),
@@ -76,7 +88,7 @@ class Converter:
             int(ApiKey.CONSUMER_GROUP_HEARTBEAT): (groups.heartbeat,),
             int(ApiKey.INIT_PRODUCER_ID): (transactions.initialized,),
         }
-        # Called with an entry and its event; other events have rows of the table `cluster` alone.
+        # Called with an entry and its event; other events have rows only in the table `cluster`.
         self._on_event: dict[type[events.Event], tuple[Callable[[EventEntry, Any], None], ...]] = {
             events.RecordsRemoved: (cluster_events.removed,),
             events.MarkerWritten: (transactions.marker,),
@@ -88,14 +100,18 @@ class Converter:
             events.TopicsChanged: (cluster.topics_changed, cluster_events.topics),
             events.LeaderChanged: (cluster.leader_changed, cluster_events.event),
             events.FollowerFetched: (),
-            events.LogTruncated: (cluster_events.event, cluster_events.truncated),
+            events.LogTruncated: (
+                cluster_events.event,
+                cluster_events.truncated,
+                watermarks.truncated,
+            ),
         }
         self._on_entry: dict[type, Callable[[Any], None]] = {
             RunStarted: self._run_started,
             RequestEntry: self._request,
             ResponseEntry: self._response,
             AppendEntry: self._append,
-            HopEntry: self._at,  # the events of the cluster tell what hops did
+            HopEntry: self._at,  # the cluster's events have the consequences of hops
             EventEntry: self._event,
             FactEntry: self._fact,
             ClientIdentified: self._client_identified,
@@ -104,8 +120,8 @@ class Converter:
         }
         self._cluster_events = cluster_events
 
-    def take(self, entry: SpoolEntry) -> None:
-        """The next entry."""
+    def convert(self, entry: SpoolEntry) -> None:
+        """Convert the next entry."""
         self._on_entry[type(entry)](entry)
 
     def flush(self) -> None:
@@ -113,7 +129,7 @@ class Converter:
         self._rows.flush()
 
     def finish(self) -> None:
-        """No more entries come: requests that wait for an answer get none."""
+        """End the run: open requests get no answer."""
         for seq in list(self._pending):
             self._close(self._pending[seq])
         self._groups.finish()
@@ -136,10 +152,12 @@ class Converter:
         header, message, _ = decode_request(entry.frame)
         client = self._cluster.client(header, entry.connection_id)
         rebalances = self._cluster.rebalances.get(client, 0)
-        self._pending[entry.seq] = ConvertedExchange(entry, header, message, client, rebalances)
+        exchange = ConvertedExchange(entry, header, message, client, rebalances)
+        self._pending[entry.seq] = exchange
         self._of_connection.setdefault(entry.connection_id, set()).add(entry.seq)
-        if header.api_key == ApiKey.FETCH and message is not None:
-            self._fetching.requested(entry, message)
+        on_requested = self._on_requested.get(header.api_key)
+        if on_requested is not None and message is not None:
+            on_requested(exchange)
 
     def _response(self, entry: ResponseEntry) -> None:
         self._at(entry)
@@ -189,6 +207,7 @@ class Converter:
             self._close(self._pending[seq])
         self._of_connection.pop(connection, None)
         self._spans.closed(connection)
+        self._readers.closed(connection)
         self._cluster.clients.pop(connection, None)
 
     def _client_identified(self, entry: ClientIdentified) -> None:
@@ -200,7 +219,7 @@ class Converter:
 
     def _gap(self, first: int, last: int, reason: str) -> None:
         self._fetching.forget()
-        self._groups.forget()
+        self._readers.forget()
         self._rows.add("gaps", {"first_seq": first, "last_seq": last, "reason": reason})
 
     def _run_ended(self, entry: RunEnded) -> None:

@@ -1,4 +1,4 @@
-"""Fetches and deliveries: what answers brought to consumers.
+"""Fetches and deliveries: the records that answers brought to consumers.
 
 A delivery is a record that the consumer gets from an answer (see `journal.deliveries`).
 """
@@ -10,18 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mockbroker.core.journal.deliveries import FetchOffsets, VisibleBatches
-from mockbroker.core.journal.entries import RequestEntry
 from mockbroker.core.journal.messages import error_name
 from mockbroker.pipeline.convert.batches import BatchOpener, Numbers
 from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, Place, RunState, times
-from mockbroker.pipeline.convert.groups import GroupTables
 from mockbroker.pipeline.convert.read_spans import ReadSpans
+from mockbroker.pipeline.convert.readers import Readers, columns
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.convert.watermarks import Watermarks
 
 
 class Brought(NamedTuple):
-    """What one partition of an answer brought: offsets and hashes by batch, and where to go on."""
+    """The deliveries of one partition of an answer, offsets and hashes by batch, and the next
+    offset.
+    """
 
     offsets: list[Numbers]
     hashes: list[Numbers]
@@ -39,14 +40,14 @@ class Fetching:
         self,
         rows: Rows,
         cluster: RunState,
-        groups: GroupTables,
+        readers: Readers,
         spans: ReadSpans,
         watermarks: Watermarks,
         opener: BatchOpener,
     ) -> None:
         self._rows = rows
         self._cluster = cluster
-        self._groups = groups
+        self._readers = readers
         self._spans = spans
         self._watermarks = watermarks
         self._opener = opener
@@ -56,12 +57,13 @@ class Fetching:
         """Entries are missing: the offsets of sessions are unknown."""
         self._sessions.clear()
 
-    def requested(self, entry: RequestEntry, message: Any) -> None:
+    def requested(self, exchange: ConvertedExchange) -> None:
         """A broker received a Fetch."""
-        self._sessions.request(entry.node_id, message)
+        self._sessions.request(exchange.request.node_id, exchange.message)
+        self._readers.requested(exchange)
 
     def ended(self, exchange: ConvertedExchange) -> None:
-        """A Fetch was answered, or never will be."""
+        """Handle the end of a Fetch, with or without an answer."""
         if exchange.response is None:
             return
         node_id = exchange.request.node_id
@@ -77,9 +79,9 @@ class Fetching:
     ) -> None:
         isolation = exchange.message.isolation_level
         brought = self._brought(data, offset, isolation)
-        holder = self._groups.holder(exchange, place)
+        reader = self._readers.reader(exchange, place)
         failed = bool(data.error_code)
-        span = self._spans.of(exchange, place, offset, holder, failed=failed)
+        span = self._spans.of(exchange, place, offset, reader, failed=failed)
         if not failed:
             span.expected = brought.next_offset
         answer = exchange.answer
@@ -93,8 +95,7 @@ class Fetching:
                 "broker": answer.node_id,
                 "connection": answer.connection_id,
                 "client_id": exchange.header.client_id,
-                "group": None if holder is None else holder.group,
-                "member": None if holder is None else holder.member,
+                **columns(reader),
                 **place.columns(),
                 "read_span": span.number,
                 "start": span.begun(),

@@ -1,13 +1,9 @@
-"""Groups: their states, assignments and commits, and the members that hold partitions.
-
-A Fetch does not say for which group it reads. It is a member's where exactly one member with the
-client id and host of the request's client holds the partition.
-"""
+"""Groups: their states, assignments and commits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from mockbroker.core.events import GroupMoved, OffsetCommitted, OffsetRemoved
 from mockbroker.core.journal.entries import EventEntry
@@ -15,10 +11,10 @@ from mockbroker.core.journal.messages import error_name
 from mockbroker.pipeline.convert.cluster_state import (
     ConvertedExchange,
     Place,
-    RunClient,
     RunState,
     times,
 )
+from mockbroker.pipeline.convert.readers import Readers
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.convert.transactions import Transactions
 from mockbroker_protocol.consumer_protocol import decode_assignment
@@ -29,51 +25,23 @@ STABLE = "Stable"
 NO_GENERATION = -1
 
 
-class Holder(NamedTuple):
-    """A member that holds a partition."""
-
-    group: str
-    member: str
-
-
-class _Member:
-    __slots__ = ("client", "generation", "places")
-
-    def __init__(self, client: RunClient, generation: int, places: frozenset[Place]) -> None:
-        self.client = client
-        self.generation = generation
-        self.places = places
-
-
 class GroupTables:
     """Makes `groups`, `assignments` and `commits`."""
 
-    def __init__(self, rows: Rows, cluster: RunState, transactions: Transactions) -> None:
+    def __init__(
+        self, rows: Rows, cluster: RunState, transactions: Transactions, readers: Readers
+    ) -> None:
         self._rows = rows
         self._cluster = cluster
-        self._members: dict[str, dict[str, _Member]] = {}
-        self._holders: dict[tuple[RunClient, Place], set[Holder]] = {}
+        self._readers = readers
         # Offsets that wait for their transaction to end.
         self._waiting: dict[str, list[dict[str, object]]] = {}
         transactions.on_end.append(self._transaction_ended)
         self._transactions = transactions
 
-    # -- who holds what ----------------------------------------------------------------------------
+    # -- assignments -------------------------------------------------------------------------------
 
-    def holder(self, exchange: ConvertedExchange, place: Place) -> Holder | None:
-        """The member that sent a Fetch, if that is certain."""
-        client = exchange.client
-        if self._cluster.rebalances.get(client, 0) != exchange.rebalances:
-            return None  # its assignment changed while it waited
-        found = self._holders.get((client, place))
-        return next(iter(found)) if found is not None and len(found) == 1 else None
-
-    def forget(self) -> None:
-        """Entries are missing: the members of groups are unknown."""
-        self._members.clear()
-        self._holders.clear()
-
-    def _give(
+    def _assign(
         self,
         exchange: ConvertedExchange,
         group: str,
@@ -84,11 +52,7 @@ class GroupTables:
         answer = exchange.answer
         assert answer is not None
         client = exchange.client
-        self._take(group, member)
-        known = _Member(client, generation, frozenset(places))
-        self._members.setdefault(group, {})[member] = known
-        for place in places:
-            self._holders.setdefault((client, place), set()).add(Holder(group, member))
+        self._readers.give(exchange, group, member, generation, places)
         self._cluster.rebalances[client] = self._cluster.rebalances.get(client, 0) + 1
         for place in sorted(places, key=lambda each: (each.topic or "", each.partition)):
             self._rows.add(
@@ -103,11 +67,10 @@ class GroupTables:
                 },
             )
 
-    def _take(self, group: str, member: str) -> None:
-        known = self._members.get(group, {}).pop(member, None)
+    def _left(self, group: str, member: str) -> None:
+        known = self._readers.known(group, member)
         if known is not None:
-            for place in known.places:
-                self._holders[known.client, place].discard(Holder(group, member))
+            self._readers.left(known)
 
     def moved(self, entry: EventEntry, event: GroupMoved) -> None:
         """The state of a group changed."""
@@ -115,6 +78,7 @@ class GroupTables:
             "groups",
             {
                 **times(entry),
+                "broker": event.node_id,
                 "group": event.group,
                 "protocol": event.protocol,
                 "former": event.former,
@@ -126,9 +90,9 @@ class GroupTables:
         )
         if event.protocol != CONSUMER and event.former == STABLE:
             # Members of older generations than the one that ends here are gone.
-            for member, known in list(self._members.get(event.group, {}).items()):
-                if known.generation < event.generation - (event.state == STABLE):
-                    self._take(event.group, member)
+            for member in self._readers.members_of(event.group):
+                if member.generation < event.generation - (event.state == STABLE):
+                    self._readers.end(member)
 
     def synced(self, exchange: ConvertedExchange) -> None:
         """SyncGroup was answered (classic groups)."""
@@ -143,14 +107,14 @@ class GroupTables:
             return  # the leader's bytes may be invalid
         places = set() if assignment is None else set(_assigned(self._cluster, assignment))
         group, member = message.group_id, message.member_id
-        self._give(exchange, group, member, message.generation_id, places)
+        self._assign(exchange, group, member, message.generation_id, places)
 
     def left(self, exchange: ConvertedExchange) -> None:
         """LeaveGroup was answered."""
         message, response = exchange.message, exchange.response
         if response is not None and not response.error_code:
             for member in (message.member_id, *(each.member_id for each in message.members)):
-                self._take(message.group_id, member)
+                self._left(message.group_id, member)
 
     def heartbeat(self, exchange: ConvertedExchange) -> None:
         """ConsumerGroupHeartbeat was answered (KIP-848)."""
@@ -159,7 +123,7 @@ class GroupTables:
             return
         group, member = message.group_id, response.member_id or message.member_id
         if message.member_epoch < 0:
-            self._take(group, member)
+            self._left(group, member)
             return
         if response.assignment is None:
             return
@@ -168,14 +132,14 @@ class GroupTables:
             for topic in response.assignment.topic_partitions
             for partition in topic.partitions
         }
-        known = self._members.get(group, {}).get(member)
+        known = self._readers.known(group, member)
         if known is None or known.places != places:
-            self._give(exchange, group, member, response.member_epoch, places)
+            self._assign(exchange, group, member, response.member_epoch, places)
 
     # -- committing --------------------------------------------------------------------------------
 
     def committed(self, exchange: ConvertedExchange) -> None:
-        """OffsetCommit was answered, or never will be."""
+        """Handle the end of an OffsetCommit, with or without an answer."""
         message = exchange.message
         if message is not None:
             generation = message.generation_id_or_member_epoch
@@ -183,7 +147,7 @@ class GroupTables:
                 self._rows.add("commits", row)
 
     def sent_to_transaction(self, exchange: ConvertedExchange) -> None:
-        """TxnOffsetCommit was answered, or never will be: it counts once the transaction ends."""
+        """Handle the end of a TxnOffsetCommit: its offsets count once the transaction ends."""
         message = exchange.message
         if message is None:
             return
@@ -219,6 +183,7 @@ class GroupTables:
                 yield {
                     **times(request),
                     "response_seq": exchange.response_seq,
+                    "broker": request.node_id,
                     "group": message.group_id,
                     "member": message.member_id or None if by_member else None,
                     "generation": generation if by_member else None,
@@ -234,11 +199,11 @@ class GroupTables:
     def offset_committed(
         self, entry: EventEntry, event: OffsetCommitted, exchange: ConvertedExchange | None
     ) -> None:
-        """The coordinator wrote an offset; its row comes with the end of its request."""
+        """Handle a written offset; its row follows at the end of its request."""
         if exchange is not None:
             exchange.committed.add((event.topic, event.partition))
         elif not event.transactional:
-            # The request ended before, with its connection: its row leaves `applied` open.
+            # The request ended before, with its connection: its row has no value in `applied`.
             self._offset(entry, event, offset=event.offset, reset=False)
 
     def offset_removed(self, entry: EventEntry, event: OffsetRemoved) -> None:
@@ -253,7 +218,13 @@ class GroupTables:
         offset: int | None,
         reset: bool,
     ) -> None:
-        row = {"group": event.group, "offset": offset, "applied": True, "reset": reset}
+        row = {
+            "broker": event.node_id,
+            "group": event.group,
+            "offset": offset,
+            "applied": True,
+            "reset": reset,
+        }
         place = self._cluster.named(event.topic, event.partition)
         self._rows.add("commits", {**times(entry), **place.columns(), **row})
 
@@ -277,7 +248,7 @@ def _errors(cluster: RunState, response: Any) -> dict[Place, int]:
 
 
 def _applied(exchange: ConvertedExchange, place: Place) -> bool | None:
-    """Whether the coordinator applied it; None if it is unknown, without an answer."""
+    """Whether the coordinator applied it; None if unknown because of a missing answer."""
     if (place.topic, place.partition) in exchange.committed:
         return True
     return None if exchange.answer is None else False

@@ -1,4 +1,4 @@
-"""The ids of records, by their headers or by what a test says about their topic."""
+"""The ids of records, from their headers or by the tracking of their topic."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _Identify = Callable[[Record], str | None]
 
 
 class Identities:
-    """What identifies the records of each topic that is tracked."""
+    """The identity of the records of each tracked topic."""
 
     def __init__(self) -> None:
         self._by_topic: dict[str, _Identify | None] = {}
 
     def track(self, tracking: Tracking) -> None:
-        """From now on this identifies the records of a topic. None: their key and value do."""
+        """Set the identity of a topic's records from now on; None for their key and value."""
         self._by_topic[tracking.topic] = _identify(tracking)
 
     def begin(self, tracked: Iterable[Tracking]) -> None:
-        """What was known when the run began."""
+        """Set the trackings at the start of the run."""
         for tracking in tracked:
             self.track(tracking)
 
     def identified(
         self, topic: str | None, opened: OpenedBatch, header: BatchHeader, batch: memoryview
     ) -> OpenedBatch:
-        """The records with ids, where their topic is tracked. A header `mb-id` counts first."""
+        """The records with ids, if their topic is tracked. A header `mb-id` has priority."""
         if topic not in self._by_topic or not len(opened):
             return opened
         identify = self._by_topic[topic]
@@ -48,7 +48,7 @@ class Identities:
         ids = [mine if mine is not None else given for mine, given in zip(own, found, strict=True)]
         if all(each is None for each in ids):
             return opened
-        # Not by `_replace`, which goes by the length: that is the number of records.
+        # Not by `_replace`, which checks the length, here the number of records.
         return OpenedBatch(
             opened.deltas,
             opened.timestamps,
@@ -79,7 +79,7 @@ def _by_path(text: str) -> _Identify:
     def identify(record: Record) -> str | None:
         try:
             found = value_at(path, msgspec.json.decode(record.value or b""))
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         if found is None or isinstance(found, str):
             return found

@@ -34,10 +34,10 @@ class _TableCollector:
             self.tables.append(arrow_table(self._schema, columns))
 
     def describe(self, **facts: Any) -> None:
-        """There is no manifest."""
+        """No effect: there is no manifest."""
 
     def at(self, seq: int, virtual_ms: int, real_ns: int) -> None:
-        """There is no manifest."""
+        """No effect: there is no manifest."""
 
 
 def table_between(
@@ -63,7 +63,7 @@ def table_between(
             collector.is_on = True
         if isinstance(entry, RunStarted):
             run = entry.cluster_id
-        converter.take(entry)
+        converter.convert(entry)
     if up_to is None:
         collector.is_on = True
         converter.finish()

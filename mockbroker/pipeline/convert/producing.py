@@ -37,8 +37,8 @@ class Producing:
         self._written_in: dict[int, str | None] = {}  # append -> its transaction
 
     def appended(self, entry: AppendEntry, exchange: ConvertedExchange | None) -> None:
-        """A batch got its place; its bytes are in the request."""
-        place = self._cluster.named(entry.topic, entry.partition)
+        """Handle the append of a batch; its bytes are in the request."""
+        place = self._cluster.appended_to(entry)
         self._watermarks.appended(entry, place)
         if exchange is None:
             return
@@ -54,7 +54,7 @@ class Producing:
                 return
 
     def ended(self, exchange: ConvertedExchange) -> None:
-        """A Produce was answered, or never will be."""
+        """Handle the end of a Produce, with or without an answer."""
         answers = _answers(self._cluster, exchange.response)
         appends = {
             (append.topic, append.partition): (append, at) for append, at in exchange.appended
@@ -108,7 +108,7 @@ def _producer(header: BatchHeader) -> dict[str, object]:
 
 
 def _batches(cluster: RunState, message: Any) -> Iterator[tuple[Place, BatchHeader, memoryview]]:
-    """The batches of a Produce, with the partitions that they are for."""
+    """The batches of a Produce with their partitions."""
     if message is None:
         return
     for topic in message.topic_data:

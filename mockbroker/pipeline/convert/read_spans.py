@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, Place, RunClient, RunState
-from mockbroker.pipeline.convert.groups import Holder
+from mockbroker.pipeline.convert.readers import Reader
 
 
 class ReadSpan:
@@ -48,7 +48,7 @@ class ReadSpans:
         exchange: ConvertedExchange,
         place: Place,
         offset: int,
-        holder: Holder | None,
+        reader: Reader,
         *,
         failed: bool,
     ) -> ReadSpan:
@@ -60,7 +60,7 @@ class ReadSpans:
         why: str | None = None
         if span is None:
             why = "connection"
-            if first != seq and holder is not None and exchange.rebalances > 1:
+            if first != seq and reader.group is not None and exchange.rebalances > 1:
                 why = "rebalance"
         elif span.rebalances != exchange.rebalances:
             why = "rebalance"

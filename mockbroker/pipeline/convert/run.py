@@ -1,4 +1,4 @@
-"""Converting runs: from memory, from a complete spool, or from a growing spool."""
+"""Converts runs: from memory, from a complete spool, or from a growing spool."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mockbroker.pipeline.convert.converter import Converter
 from mockbroker.pipeline.spool.format import RunEnded, RunStarted, SpoolEntry, decode, whole
 from mockbroker.pipeline.spool.reader import SpoolReader, spool_path, spooled_runs
 from mockbroker.pipeline.store import RunManifest, StoreError
-from mockbroker.pipeline.write import TableWriter
+from mockbroker.pipeline.write import TableWriter, sync_run
 
 # The interval at which the tables of a live run are rolled.
 ROLL_S = 10.0
@@ -22,17 +22,17 @@ BROKER_GONE = "its broker was not stopped cleanly"
 
 
 def convert_run(entries: Iterable[SpoolEntry], directory: Path, run: str) -> RunManifest:
-    """The tables of a run from all its entries. Raises StoreError when the run exists."""
+    """The tables of a run from all its entries. Raises StoreError if the run exists."""
     with TableWriter(directory, run) as writer:
         converter = Converter(writer)
         for entry in entries:
-            converter.take(entry)
+            converter.convert(entry)
         converter.finish()
     return writer.manifest
 
 
 def convert_export(data: bytes, directory: Path, run: str | None = None) -> RunManifest:
-    """The tables of an export of the admin API. Raises StoreError when it is not whole."""
+    """The tables of an export of the admin API. Raises StoreError if it is not complete."""
     entries = list(decode(data))
     if (
         not entries
@@ -49,8 +49,8 @@ def convert_spool(
 ) -> RunManifest:
     """The tables of a run from its spool, replacing earlier ones.
 
-    Without a `run` the directory must hold exactly one spool. A run whose broker was killed stays
-    incomplete, and `reason` names the gap. Raises StoreError when there is no such spool.
+    Without a `run` the directory must hold exactly one spool. The run of a killed broker stays
+    incomplete, and `reason` names the gap. Raises StoreError if there is no such spool.
     """
     name = run or _only_run(directory)
     path = spool_path(directory, name)
@@ -60,13 +60,13 @@ def convert_spool(
     with TableWriter(directory, name, replace=True) as writer:
         converter = Converter(writer)
         if first is not None:
-            converter.take(first)
+            converter.convert(first)
         for entry in entries:
-            converter.take(entry)
+            converter.convert(entry)
         converter.finish()
         done = _close(writer, converter, reader.torn)
     if done.complete and not keep_spool:
-        _remove_spool(path)
+        _replace_spool(directory, name)
     return done
 
 
@@ -108,13 +108,13 @@ def follow_spool(
     path = spool_path(directory, run)
     reader = SpoolReader(path, wait)
     for number, entry in enumerate(reader):
-        converter.take(entry)
+        converter.convert(entry)
         if number % _ENTRIES_BETWEEN_ROLLS == 0:
             roll_in_time()
     converter.finish()
     done = _close(writer, converter, reader.torn)
     if done.complete and not keep_spool:
-        _remove_spool(path)
+        _replace_spool(directory, run)
     return done
 
 
@@ -136,7 +136,10 @@ def _only_run(directory: Path) -> str:
     raise StoreError(f"{directory} holds spools of several runs: name one of {', '.join(runs)}")
 
 
-def _remove_spool(path: Path) -> None:
+def _replace_spool(directory: Path, run: str) -> None:
+    """Remove the spool, once the disk has the tables."""
+    sync_run(directory, run)
+    path = spool_path(directory, run)
     shutil.rmtree(path, ignore_errors=True)
     try:
         path.parent.rmdir()

@@ -1,9 +1,8 @@
-"""The offsets of logs: high watermark, last stable offset, log start and end, as answers and events
-have them.
+"""The offsets of logs in answers and events: high watermark, last stable offset, log start and end.
 
-An answer is journalled when it is sent. It may have been made before another answer with a higher
-watermark was sent. Such an answer is no evidence that the watermark went back, so its high
-watermark is left out. It is evidence if the higher one was sent before the request came.
+An answer is journalled when it is sent, perhaps after another answer with a higher watermark that
+was made later. Such an answer is no evidence of a decrease, so its high watermark and last stable
+offset are left out. It is evidence if the higher one was sent before the request arrived.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any
 
-from mockbroker.core.events import WatermarkMoved
+from mockbroker.core.events import LogTruncated, WatermarkMoved
 from mockbroker.core.journal.deliveries import READ_COMMITTED
 from mockbroker.core.journal.entries import AppendEntry, EventEntry
 from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, Place, RunState, times
@@ -21,7 +20,7 @@ LATEST, EARLIEST = -1, -2
 
 
 class _ReportedMarks:
-    """The rising high watermarks reported of one log in one epoch."""
+    """The reported high watermarks of one log in one epoch, while they rise."""
 
     __slots__ = ("marks", "seqs", "turned_seq")
 
@@ -31,19 +30,19 @@ class _ReportedMarks:
         self.turned_seq = 0  # the last decrease
 
     def before(self, seq: int) -> int:
-        """The highest mark that was reported before an entry; -1 without one."""
+        """The highest mark reported before an entry; -1 without one."""
         at = bisect_right(self.seqs, seq)
         return self.marks[at - 1] if at else -1
 
     def is_known(self, mark: int, since_seq: int) -> bool:
         """Whether a mark in an answer that a rule changed is evidence: it equals the last mark, or
-        it is lower than one that was reported before the request. It is never added.
+        is lower than one reported before the request. It is never added.
         """
         return mark < self.before(since_seq) or mark == (self.marks[-1] if self.marks else -1)
 
     def add(self, seq: int, mark: int, since_seq: int) -> bool:
-        """Add a mark that was reported at `seq` and was valid at some time since `since_seq`;
-        returns whether it is evidence.
+        """Add a mark that was reported at `seq` and valid at some time since `since_seq`; returns
+        whether it is evidence.
         """
         newest = self.marks[-1] if self.marks else -1
         if since_seq < self.turned_seq and mark != newest:
@@ -68,9 +67,12 @@ class Watermarks:
         self._rows = rows
         self._cluster = cluster
         self._reported: dict[tuple[Place, int, int], _ReportedMarks] = {}
+        # Replicas without a report of a high watermark since it was lowered, by a truncation or an
+        # action: the value is the cause.
+        self._lowered: dict[tuple[Place, int], str] = {}
 
     def answer(self, exchange: ConvertedExchange, place: Place, source: str, **known: int) -> None:
-        """An answer has offsets of a log; those of -1 are absent."""
+        """Add the offsets of a log in an answer; -1 stands for absent ones."""
         answer = exchange.answer
         assert answer is not None
         known = {name: value for name, value in known.items() if value >= 0}
@@ -83,8 +85,11 @@ class Watermarks:
                 is_evidence = reported.is_known(mark, since_seq)
             else:
                 is_evidence = reported.add(answer.seq, mark, since_seq)
-            if not is_evidence:
+            if (
+                not is_evidence
+            ):  # the last stable offset of the same moment is then no evidence either
                 del known["high_watermark"]
+                known.pop("last_stable_offset", None)
         if not known:
             return
         self._rows.add(
@@ -101,7 +106,7 @@ class Watermarks:
         )
 
     def appended(self, entry: AppendEntry, place: Place) -> None:
-        """A batch was appended: the log ends behind it."""
+        """Add the log end behind an appended batch."""
         self._rows.add(
             "watermarks",
             {
@@ -114,9 +119,21 @@ class Watermarks:
             },
         )
 
-    def moved(self, entry: EventEntry, event: WatermarkMoved) -> None:
-        """A high watermark moved."""
+    def truncated(self, entry: EventEntry, event: LogTruncated) -> None:  # noqa: ARG002
+        """Add a truncation of a replica's log and high watermark."""
         place = self._cluster.named(event.topic, event.partition)
+        self._lowered[place, event.node_id] = event.cause or "truncation"
+
+    def moved(self, entry: EventEntry, event: WatermarkMoved) -> None:
+        """Add a move of a high watermark. The first one after a truncation may be lower than
+        before, as may a follower's after an action set the leader's.
+        """
+        place = self._cluster.named(event.topic, event.partition)
+        lowered_by = self._lowered.pop((place, event.node_id), None)
+        if event.cause and event.high_watermark < event.former:
+            others = {node_id for known, node_id, _ in self._reported if known == place}
+            for node_id in others - {event.node_id}:
+                self._lowered[place, node_id] = event.cause
         epoch = self._cluster.leader_epoch(place, event.node_id, entry.seq)
         if epoch is not None:
             known = self._reported.setdefault((place, event.node_id, epoch), _ReportedMarks())
@@ -131,7 +148,7 @@ class Watermarks:
                 "high_watermark": event.high_watermark,
                 "log_end_offset": event.log_end_offset,
                 "source": "event",
-                "cause": event.cause or None,
+                "cause": event.cause or lowered_by,
             },
         )
 
@@ -159,7 +176,7 @@ class Watermarks:
 
 
 def _limit(message: Any) -> str:
-    """The meaning of the latest offset for the sender: followers see the log's end."""
+    """The meaning of the latest offset for the sender: followers get the log end."""
     if message.replica_id >= 0:
         return "log_end_offset"
     committed = message.isolation_level == READ_COMMITTED

@@ -9,17 +9,17 @@ from mockbroker.pipeline.duck.session import DuckSession, sql_file
 
 # Name -> meaning of a row.
 MEASURES: Mapping[str, str] = {
-    "lag": "how far a group was behind on a partition, each time that became known",
-    "rebalances": "a rebalance of a group: why, how long, who and what was moved",
-    "ownership": "who owned a partition, from when to when",
-    "latency": "how long the requests of a client to an API took",
-    "faults": "what a rule did, and how long clients took to recover",
-    "skew": "how many records and keys a partition has, against an even share",
+    "lag": "the lag of a group on a partition, at each report of an offset",
+    "rebalances": "a rebalance of a group: cause, duration, members, moved partitions",
+    "ownership": "the time of a member as the owner of a partition",
+    "latency": "the latency of a client's requests to an API",
+    "faults": "the effects of a rule, and the recovery time of clients",
+    "skew": "the records and keys of a partition, compared with an even share",
 }
 
 
-# For a drawing, the points of the lag of a group and partition are divided into so many intervals.
-# The last and the highest of each are kept.
+# For a drawing, the points of the lag of a group and partition are divided into this many
+# intervals. The last and the highest point of each are kept.
 _TILES = 200
 _THINNED = """
 SELECT * EXCLUDE (tile) FROM (
@@ -39,7 +39,7 @@ ORDER BY run, "group", topic, "partition", seq
 def measure(session: DuckSession, name: str, *, thinned: bool = False) -> list[dict[str, Any]]:
     """One of MEASURES, over the tables of a session: rows by the names of their columns.
 
-    With `thinned`, the lag has the rows that a drawing needs. Raises KeyError for another name.
+    With `thinned`, the lag has only the rows for a drawing. Raises KeyError for another name.
     """
     MEASURES[name]
     sql = sql_file(f"measures/{name}.sql")

@@ -1,5 +1,5 @@
--- What several rules stand on. Rules read the tables of a run as they are (views of that name) and
--- these. `k` is a partition: run, topic id and number. Large tables carry k alone, not the names.
+-- Tables for several rules, besides those of a run (views of their names). `k` is a partition: run,
+-- topic id and number. Large tables have only k, without names.
 
 CREATE TEMP TABLE places AS
 SELECT CAST(row_number() OVER (ORDER BY run, topic_id, "partition") AS INTEGER) AS k,
@@ -24,11 +24,11 @@ CREATE TEMP TABLE brought AS
 SELECT k, response_seq, "position", "offset", value_hash
 FROM deliveries JOIN places USING (run, topic_id, "partition");
 
--- Partitions' extents: a removal of "everything" is cut down to what there ever was.
+-- The extents of partitions: a removal of all offsets is limited to them.
 CREATE TEMP TABLE extents AS
 SELECT k, min("offset") AS first_offset, max("offset") AS last_offset FROM stored GROUP BY k;
 
--- Names of topics that an application's own record can be held against.
+-- Topic names that the operations of applications can be compared with.
 CREATE TEMP TABLE ambiguous AS
 SELECT run, topic FROM records GROUP BY run, topic HAVING min(topic_id) <> max(topic_id);
 
@@ -47,7 +47,7 @@ SELECT DISTINCT k, append_seq
 FROM sent JOIN marked USING (k, transaction)
 WHERE append_seq IS NOT NULL AND NOT committed;
 
--- Batches that a later leader did not have: it has written something of its own there, or below.
+-- Batches that a later leader did not have: it has written at their offsets, or below.
 CREATE TEMP TABLE diverging AS
 SELECT DISTINCT s.k, s.append_seq
 FROM sent AS s
@@ -63,14 +63,20 @@ JOIN (
 ) AS e ON e.k = s.k AND e.leader_epoch > s.leader_epoch AND e.first_offset <= s.base_offset
 WHERE s.append_seq IS NOT NULL;
 
--- Which offsets of an append were acknowledged: by its own answer, or by that to a retry.
+-- The acknowledged offsets of an append: by its own answer, or by that to a retry, which found the
+-- last append before it. They are promised with acks=all.
 CREATE TEMP TABLE acknowledged AS
-SELECT k, append_seq, base_offset AS first_offset, last_offset
+SELECT k, append_seq, base_offset AS first_offset, last_offset,
+       coalesce(acks = -1, FALSE) AS promised, append_seq AS since_seq
 FROM sent WHERE acknowledged AND append_seq IS NOT NULL
 UNION
-SELECT a.k, a.append_seq, r.base_offset, r.last_offset
+SELECT a.k, a.append_seq, r.base_offset, r.last_offset, coalesce(r.acks = -1, FALSE), r.seq
 FROM sent AS a JOIN sent AS r USING (k, producer_id, producer_epoch, base_sequence)
-WHERE a.append_seq IS NOT NULL AND r.append_seq IS NULL AND r.acknowledged;
+WHERE a.append_seq IS NOT NULL AND r.append_seq IS NULL AND r.acknowledged
+  AND a.append_seq < r.seq
+QUALIFY a.append_seq = max(a.append_seq) OVER (
+    PARTITION BY a.k, r.seq, a.producer_id, a.producer_epoch, a.base_sequence
+);
 
 -- Removed ---------------------------------------------------------------------------------------
 
@@ -85,22 +91,54 @@ CREATE TEMP TABLE deleted AS
 SELECT DISTINCT k FROM removals JOIN places USING (run, topic_id, "partition")
 WHERE reason = 'topic_deleted';
 
--- Removals once for each 1,024 offsets it touches, so that records find it by equality.
+-- Removals, once for each 1,024 offsets in them, so that records are joined by equality.
 CREATE TEMP TABLE gone_near AS
 SELECT k, bucket, seq, wanted, cause, first_offset, last_offset
 FROM gone, unnest(generate_series(first_offset // 1024, last_offset // 1024)) AS b(bucket)
 WHERE first_offset <= last_offset;
 
--- Records that were thrown out, and the first removal that did it.
+-- Removed records, with their first unwanted removal.
 CREATE TEMP TABLE thrown AS
-SELECT k, append_seq, "offset", min(seq) AS seq, min_by(cause, seq) AS cause
+SELECT k, append_seq, "offset", min(seq) AS seq,
+       nullif(min_by(coalesce(cause, ''), seq), '') AS cause
 FROM stored AS s JOIN gone_near AS g USING (k)
 WHERE NOT g.wanted AND g.bucket = s."offset" // 1024
   AND s."offset" BETWEEN g.first_offset AND g.last_offset AND g.seq > s.append_seq
 GROUP BY k, append_seq, "offset";
 
--- Appended batches of producers with an id that do not diverge, and whose first record is not thrown
--- out.
+-- Removed or diverging records with an accepted reason, each with the reason.
+CREATE TEMP TABLE excused AS
+SELECT * FROM (
+    SELECT l.k, l.append_seq, l."offset",
+           CASE WHEN l.cause IS NOT NULL THEN l.cause
+                WHEN u.leader_epoch > b.leader_epoch THEN 'unclean_election'
+                WHEN NOT (
+                    SELECT bool_or(a.promised) FROM acknowledged AS a
+                    WHERE a.k = l.k AND a.append_seq = l.append_seq
+                      AND l."offset" BETWEEN a.first_offset AND a.last_offset
+                ) THEN 'acks=1'
+           END AS excuse
+    FROM (
+        SELECT k, append_seq, "offset", max(cause) AS cause
+        FROM (
+            SELECT k, append_seq, "offset", cause FROM thrown
+            UNION ALL
+            SELECT k, append_seq, "offset", NULL
+            FROM stored SEMI JOIN diverging USING (k, append_seq)
+        )
+        GROUP BY ALL
+    ) AS l
+    JOIN sent AS b ON b.k = l.k AND b.append_seq = l.append_seq
+    LEFT JOIN (
+        SELECT k, max(leader_epoch) AS leader_epoch
+        FROM cluster JOIN places USING (run, topic_id, "partition")
+        WHERE unclean
+        GROUP BY k
+    ) AS u ON u.k = l.k
+)
+WHERE excuse IS NOT NULL;
+
+-- Appended batches of producers with an id that do not diverge, and whose first record was not removed.
 CREATE TEMP TABLE sequenced AS
 SELECT s.*
 FROM sent AS s ANTI JOIN diverging USING (k, append_seq)
@@ -110,11 +148,12 @@ WHERE s.append_seq IS NOT NULL AND s.producer_id IS NOT NULL AND s.base_sequence
     WHERE t.k = s.k AND t.append_seq = s.append_seq AND t."offset" = s.base_offset
   );
 
--- Answered --------------------------------------------------------------------------------------
+-- Answers ---------------------------------------------------------------------------------------
 
--- A partition of an answer, and what it brought. `straight`: offsets one above the other.
+-- A partition of an answer, and its deliveries. `straight`: consecutive offsets.
 CREATE TEMP TABLE answers AS
-SELECT f.k, f.run, f.seq, f.response_seq, f.connection, f."group", f.member, f.read_span, f.start,
+SELECT f.k, f.run, f.seq, f.response_seq, f.connection, f."group", f.member, f.candidates, f.read_span,
+       f.start,
        f.isolation_level = 1 AS committed_only, f.fetch_offset, f.next_offset,
        f.last_stable_offset, f.error,
        coalesce(d.records, 0) AS records, d.lowest, d.highest, coalesce(d.straight, TRUE) AS straight
@@ -125,7 +164,7 @@ LEFT JOIN (
     FROM brought GROUP BY k, response_seq
 ) AS d USING (k, response_seq);
 
--- Where an answer does not go on with the very next offset.
+-- The points where the next offset of an answer is not consecutive.
 CREATE TEMP TABLE leaps AS
 SELECT * FROM (
     SELECT k, response_seq, "offset",
@@ -135,7 +174,7 @@ SELECT * FROM (
 )
 WHERE "offset" <> former + 1;
 
--- Two answers one behind the other, as the rules about what lies between them want them.
+-- Pairs of successive answers, for the rules about the offsets between them.
 CREATE TEMP TABLE pairs AS
 SELECT k, run, connection, response_seq, committed_only, fetch_offset, lowest,
        coalesce(start = 'jump', FALSE) AS jumped,
@@ -152,11 +191,11 @@ FROM (
            line AS (PARTITION BY k, connection ORDER BY response_seq)
 );
 
--- Asked to commit ---------------------------------------------------------------------------------
+-- Commits -----------------------------------------------------------------------------------------
 
--- What the coordinator took, and the offset it had of the group just before.
+-- Applied commits, each with the group's committed offset before it.
 CREATE TEMP TABLE applied AS
-SELECT k, c.run, c.seq, c."group", c.member, c.generation, c."offset",
+SELECT k, c.run, c.seq, c.broker, c."group", c.member, c.generation, c."offset",
        coalesce(c.reset, FALSE) AS reset,
        lag(c.seq) OVER former AS former_seq, lag(c."offset") OVER former AS former_offset
 FROM commits AS c JOIN places USING (run, topic_id, "partition")
@@ -165,26 +204,45 @@ WINDOW former AS (PARTITION BY k, c."group" ORDER BY c.seq);
 
 -- Ranges of offsets in which no record may be missing ---------------------------------------------
 
--- How far a member had read when it committed.
+-- Answers that a member may have had: see `candidates`.
+CREATE TEMP TABLE possible AS
+SELECT a.k, c."group", c.member, a.response_seq, a.fetch_offset, a.next_offset
+FROM (
+    SELECT k, "group", unnest(candidates) AS member, response_seq, fetch_offset, next_offset
+    FROM answers WHERE error IS NULL AND candidates IS NOT NULL
+) AS a
+JOIN (SELECT DISTINCT k, "group", member FROM applied WHERE member IS NOT NULL) AS c
+  ON c.k = a.k AND c.member = a.member AND coalesce(a."group", c."group") = c."group";
+
+-- How far a member had read when it committed, and how far it may have.
 CREATE TEMP TABLE reaches AS
 SELECT * FROM (
     SELECT k, seq, "group", "offset", is_commit,
            max(next_offset) OVER so_far AS next_offset, min(response_seq) OVER so_far AS first_seq,
+           max(possible_next) OVER so_far AS possible_next,
+           min(possible_from) OVER so_far AS possible_from,
+           min(possible_seq) OVER so_far AS possible_seq,
            former_offset, reset
     FROM (
         SELECT k, "group", member, response_seq AS seq, FALSE AS is_commit, NULL AS "offset",
-               next_offset, response_seq, NULL AS former_offset, FALSE AS reset
+               next_offset, response_seq, NULL AS possible_next, NULL AS possible_from,
+               NULL AS possible_seq, NULL AS former_offset, FALSE AS reset
         FROM answers WHERE error IS NULL
         UNION ALL
-        SELECT k, "group", member, seq, TRUE, "offset", NULL, NULL, former_offset, reset
+        SELECT k, "group", member, response_seq, FALSE, NULL, NULL, NULL, next_offset,
+               fetch_offset, response_seq, NULL, FALSE
+        FROM possible
+        UNION ALL
+        SELECT k, "group", member, seq, TRUE, "offset", NULL, NULL, NULL, NULL, NULL,
+               former_offset, reset
         FROM applied
     )
     WHERE "group" IS NOT NULL AND member IS NOT NULL
     WINDOW so_far AS (PARTITION BY k, "group", member ORDER BY seq)
 )
-WHERE is_commit AND NOT reset AND "offset" IS NOT NULL AND next_offset IS NOT NULL;
+WHERE is_commit AND NOT reset AND "offset" IS NOT NULL;
 
--- `at_seq`: the answer or commit, which only records appended before it can be missing from.
+-- `at_seq`: the answer or commit; only records appended before it can be missing.
 CREATE TEMP TABLE ranges AS
 SELECT row_number() OVER () AS n, *
 FROM (
@@ -205,7 +263,7 @@ FROM (
         ANTI JOIN (SELECT k, response_seq FROM leaps WHERE "offset" <= former)
              USING (k, response_seq)
         UNION ALL
-        -- An answer that goes back somewhere is put in order first.
+        -- The deliveries of an answer with decreasing offsets are sorted first.
         SELECT k, response_seq,
                lag("offset") OVER (PARTITION BY k, response_seq ORDER BY "offset"), "offset"
         FROM brought SEMI JOIN (SELECT k, response_seq FROM leaps WHERE "offset" <= former)
@@ -217,8 +275,14 @@ FROM (
     FROM pairs WHERE former_next IS NOT NULL
     UNION ALL
     SELECT 'commit', k, seq, first_seq, "group", TRUE,
-           CASE WHEN former_offset > next_offset THEN former_offset ELSE next_offset END, "offset"
-    FROM reaches
+           greatest(next_offset, former_offset, possible_next), "offset"
+    FROM reaches WHERE next_offset IS NOT NULL
+    UNION ALL
+    SELECT 'unattributed', k, seq, least(first_seq, possible_seq), "group", TRUE,
+           greatest(coalesce(next_offset, possible_from), former_offset),
+           CASE WHEN next_offset IS NULL THEN "offset"
+                ELSE least("offset", greatest(next_offset, former_offset, possible_next)) END
+    FROM reaches WHERE possible_next IS NOT NULL
 )
 WHERE first_offset < end_offset;
 

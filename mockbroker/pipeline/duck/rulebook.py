@@ -9,7 +9,7 @@ from mockbroker.pipeline.duck.session import DuckSession, open_session, sql_file
 from mockbroker.pipeline.findings import ANOMALIES, Finding
 from mockbroker.pipeline.store import open_store
 
-# A rule's rows as findings: each once, and without a verdict where the journal has a gap.
+# A rule's rows as findings: each once, and undecided if the journal has a gap there.
 _AS_FINDINGS = """
 WITH found AS (
 {rule}
@@ -38,7 +38,7 @@ def audit(
     """All findings in the runs of a directory, or in those named, in their order.
 
     `memory_limit` is DuckDB's ("4GB"). With `incomplete`, runs that were not stopped cleanly are
-    judged, too. Raises StoreError when the directory cannot be used.
+    included. Raises StoreError if the directory cannot be used.
     """
     store = open_store(directory, runs)
     store.check(incomplete=incomplete)

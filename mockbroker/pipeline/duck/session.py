@@ -1,4 +1,4 @@
-"""DuckDB over the tables of a store: each table a view of its own name, with the column `run`."""
+"""DuckDB over the tables of a store: each table is a view of its name, with the column `run`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.extras import missing
 from mockbroker.pipeline.store import RunStore, StoreError
 from mockbroker.pipeline.tables import TABLES, duckdb_columns
 
 if TYPE_CHECKING:
     import duckdb
 
-# DuckDB's memory; beyond it, it uses the disk.
+# DuckDB's memory; for more, it uses the disk.
 MEMORY_LIMIT = "2GB"
 
 
@@ -28,7 +29,7 @@ class DuckSession:
             "memory_limit": memory_limit or MEMORY_LIMIT,
             "temp_directory": self._spill.name,
             "preserve_insertion_order": False,
-            # Nothing is fetched at run time.
+            # Nothing is downloaded at run time.
             "autoinstall_known_extensions": False,
         }
         try:
@@ -66,7 +67,7 @@ class DuckSession:
 
 
 def open_session(store: RunStore, memory_limit: str | None = None) -> DuckSession:
-    """A session over the runs of a store. Raises StoreError where DuckDB is not installed."""
+    """A session over the runs of a store. Raises StoreError without DuckDB."""
     session = DuckSession(memory_limit)
     try:
         for table in TABLES:
@@ -88,9 +89,7 @@ def _duckdb() -> Any:
     try:
         import duckdb
     except ImportError:
-        raise StoreError(
-            "this needs DuckDB: pip install 'mockbroker[pipeline]', or use --engine spark"
-        ) from None
+        raise StoreError(f"{missing('this needs', 'duckdb')}, or use --engine spark") from None
     return duckdb
 
 

@@ -15,7 +15,7 @@ from mockbroker.pipeline.report.model import JournalGap, Report, Row
 from mockbroker.pipeline.report.outcomes import MATERIAL, outcomes
 from mockbroker.pipeline.store import RunStore
 
-# The findings of an anomaly that are shown with the journal around them.
+# The number of findings of an anomaly with the journal around them.
 CASES_MAX = 20
 
 
@@ -25,11 +25,13 @@ def build_report(
     findings: Sequence[Finding],
     *,
     engine: str,
+    source: str = "",
     measures: Mapping[str, Sequence[Row]] | None = None,
     with_cases: bool = True,
 ) -> Report:
     """The report about a store's runs. `session` is over the same store; the findings may come from
-    either engine. Without `measures`, DuckDB measures.
+    either engine. `source` stands for a directory that is deleted afterwards. Without `measures`,
+    DuckDB measures.
     """
     gaps = [
         JournalGap(row["run"], row["first_seq"], row["last_seq"], row["reason"])
@@ -45,7 +47,7 @@ def build_report(
         names = MEASURES if with_cases else ()
         measures = {name: measure(session, name, thinned=True) for name in names}
     return Report(
-        directory=str(store.path),
+        source=source or str(store.path),
         engine=engine,
         runs=store.runs,
         gaps=gaps,

@@ -34,7 +34,7 @@ class Point(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """An owner's time, from start to end."""
+    """The time of an owner, from start to end."""
 
     owner: str
     from_ms: int
@@ -102,7 +102,7 @@ def lines(series: Sequence[Series], unit: str, *, height: int = 220) -> str:
 
 
 def bars(values: Sequence[Bar], unit: str) -> str:
-    """A bar for each value, with a scale in `unit`, its name before it and its value behind it."""
+    """A bar for each value: its name, the bar, the value; with a scale in `unit`."""
     if not values:
         return ""
     scale = _Scale.of(bar.value for bar in values)
@@ -134,7 +134,7 @@ def bars(values: Sequence[Bar], unit: str) -> str:
 
 
 def lanes(rows: Sequence[Lane], marks: Sequence[Mark] = ()) -> str:
-    """A lane for each name with the intervals on it; an owner has one colour everywhere."""
+    """A lane for each name with its intervals; an owner has one colour in all lanes."""
     intervals = [interval for row in rows for interval in row.intervals]
     if not intervals:
         return ""
@@ -173,7 +173,9 @@ def owner_colours(rows: Sequence[Lane]) -> dict[str, int]:
 
 
 def elided(name: str, most: int) -> str:
-    """A name of at most so many characters. The middle goes: names of clients differ at the end."""
+    """A name of at most `most` characters. The middle is left out: names of clients differ at the
+    end.
+    """
     if len(name) <= most:
         return name
     tail = most * 3 // 5
@@ -222,7 +224,7 @@ def _steps(line: Sequence[Point], span: _Span, scale: _Scale, low: int, high: in
     paths: list[str] = []
     path = ""
     last_y = 0.0
-    for point in _thinned(line):
+    for point in _downsampled(line):
         if point.value is None:
             paths += [path] if path else []
             path = ""
@@ -233,8 +235,8 @@ def _steps(line: Sequence[Point], span: _Span, scale: _Scale, low: int, high: in
     return [*paths, path] if path else paths
 
 
-def _thinned(line: Sequence[Point]) -> list[Point]:
-    """At most so many points: of adjacent points the highest and the last are kept."""
+def _downsampled(line: Sequence[Point]) -> list[Point]:
+    """At most POINTS_MAX points: of adjacent points the highest and the last are kept."""
     if len(line) <= POINTS_MAX:
         return list(line)
     size = -(-len(line) // (POINTS_MAX // 2))

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from mockbroker.pipeline.duck.session import DuckSession
 from mockbroker.pipeline.findings import Finding
 from mockbroker.pipeline.report.model import Case, TimelineEntry
-from mockbroker.pipeline.report.words import printable
+from mockbroker.pipeline.report.words import offsets, printable, several
 
-# The most entries around a finding, of each table and in all.
+# The maximum number of entries around a finding, of each table and in all.
 OF_TABLE_MAX = 8
 TIMELINE_MAX = 24
 TEXT_MAX = 500
@@ -24,8 +24,8 @@ Row = Mapping[str, Any]
 class Source(NamedTuple):
     """A table for timelines.
 
-    `at` is its seq. `mine` is SQL for whether a row `t` concerns the finding `c`; `covers` for
-    whether it holds the finding's offset.
+    `at` is its seq. `mine` is SQL: whether a row `t` concerns the finding `c`; `covers`: whether
+    the row includes the finding's offset.
     """
 
     table: str
@@ -46,14 +46,14 @@ def _batch(row: Row) -> str:
             f", producer {row['producer_id']} epoch {row['producer_epoch']}"
             f" sequence {row['base_sequence']}"
         )
-    span = f"offsets {row['base_offset']} to {row['last_offset']}"
+    span = offsets(row["base_offset"], row["last_offset"])
     if row["append_seq"] is None:
         did = f"refused: {row['error']}" if row["error"] else f"not appended again, {span}"
     else:
         did = f"appended, {span}"
     said = "acknowledged" if row["acknowledged"] else "not acknowledged"
     within = f" in transaction {_shown(row['transaction'])}" if row["transaction"] else ""
-    return f"{did} ({whose}){within}, {said}{_touched(row)}"
+    return f"{did} ({whose}){within}, {said}{_rules_of(row)}"
 
 
 def _fetch(row: Row) -> str:
@@ -64,9 +64,10 @@ def _fetch(row: Row) -> str:
         return f"asked from {row['fetch_offset']}: {row['error']} ({who})"
     committed = ", read_committed" if row["isolation_level"] == 1 else ""
     return (
-        f"{row['delivered']} records from {row['fetch_offset']} up to {row['next_offset']} "
+        f"{several(row['delivered'], 'record')} from {row['fetch_offset']} "
+        f"up to {row['next_offset']} "
         f"({who}{committed}; last stable offset {row['last_stable_offset']}, "
-        f"high watermark {row['high_watermark']}){_touched(row)}"
+        f"high watermark {row['high_watermark']}){_rules_of(row)}"
     )
 
 
@@ -81,7 +82,8 @@ def _commit(row: Row) -> str:
 
 def _removal(row: Row) -> str:
     cause = f", because of {_shown(row['cause'])}" if row["cause"] else ""
-    return f"offsets {row['first_offset']} to {row['last_offset']} removed: {row['reason']}{cause}"
+    span = offsets(row["first_offset"], row["last_offset"])
+    return f"{span} removed: {row['reason']}{cause}"
 
 
 def _marker(row: Row) -> str:
@@ -121,7 +123,7 @@ def _group(row: Row) -> str:
     why = f": {_shown(row['reason'])}" if row["reason"] else ""
     return (
         f"group {_shown(row['group'])} from {row['former']} to {row['state']}, "
-        f"generation {row['generation']}, {row['members']} members{why}"
+        f"generation {row['generation']}, {several(row['members'], 'member')}{why}"
     )
 
 
@@ -136,9 +138,9 @@ def _gap(row: Row) -> str:
     return f"entries {row['first_seq']} to {row['last_seq']} are missing: {_shown(row['reason'])}"
 
 
-def _touched(row: Row) -> str:
-    """The rules that changed it."""
-    return f"; touched by {', '.join(map(_shown, row['rules']))}" if row["rules"] else ""
+def _rules_of(row: Row) -> str:
+    """The rules that changed a row's request or answer."""
+    return f"; changed by {', '.join(map(_shown, row['rules']))}" if row["rules"] else ""
 
 
 def _shown(value: object) -> str:

@@ -13,7 +13,7 @@ from mockbroker.pipeline.report.terminal import not_checked, verdict
 from mockbroker.pipeline.report.words import printable, sentence
 
 JSON_VERSION = 2
-# The findings in one test case of JUnit.
+# The number of findings in one test case of JUnit.
 _LISTED_MAX = 50
 
 
@@ -75,7 +75,7 @@ def as_junit(report: Report, *, bugs_only: bool = False, allow: Collection[str] 
 def _kind(
     outcome: RuleOutcome, failing: bool, *, bugs_only: bool, whole: bool
 ) -> tuple[str, str] | None:
-    """The element of a rule that did not pass, and the attribute that counts it."""
+    """The element of a rule that did not pass, and the attribute that counts such elements."""
     if failing and (outcome.bugs or (outcome.reports and not bugs_only)):
         return "failure", "failures"
     if outcome.outcome == UNKNOWN and (failing or not whole):

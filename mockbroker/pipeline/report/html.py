@@ -8,6 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from mockbroker.extras import missing
 from mockbroker.pipeline.findings import ANOMALIES, BUG, REPORT, UNDECIDED
 from mockbroker.pipeline.report.model import CLEAN, FOUND, Report, SharedEvidence, by_evidence
 from mockbroker.pipeline.report.plots import plots
@@ -77,7 +78,7 @@ def _template() -> jinja2.Template:
     try:
         import jinja2
     except ImportError:
-        raise StoreError("the page needs Jinja: pip install 'mockbroker[pipeline]'") from None
+        raise StoreError(missing("the page needs", "jinja2")) from None
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

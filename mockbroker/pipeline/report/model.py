@@ -12,6 +12,7 @@ from mockbroker.pipeline.findings import (
     APPLICATION,
     BUG,
     COMMITS,
+    UNATTRIBUTED,
     UNDECIDED,
     WIRE,
     WITHOUT_ID,
@@ -123,10 +124,11 @@ def by_evidence(cases: Iterable[Case]) -> list[SharedEvidence]:
 class Report:
     """The whole report. `measures` has rows by the names of mockbroker.pipeline.duck.MEASURES.
 
-    `version` is that of mockbroker, `made_at` the time of the audit, in UTC.
+    `source` is the directory of the tables, `version` that of mockbroker, `made_at` the time of the
+    audit, in UTC.
     """
 
-    directory: str
+    source: str
     engine: str
     runs: Sequence[RunManifest]
     gaps: Sequence[JournalGap]
@@ -148,23 +150,33 @@ class Report:
 
     @property
     def whole(self) -> bool:
-        """Whether no entry is missing, so that an anomaly that was not found did not happen."""
+        """Whether no entry is missing: an anomaly that was not found then did not occur."""
         return not (self.gaps or self.incomplete)
 
     @property
     def undecided(self) -> list[Finding]:
         """The findings whose evidence lies over a gap."""
-        return [f for f in self.findings if f.verdict == UNDECIDED and not is_without_id(f)]
+        return [
+            f
+            for f in self.findings
+            if f.verdict == UNDECIDED and not is_without_id(f) and not is_unattributed(f)
+        ]
 
     @property
     def without_id(self) -> list[Finding]:
-        """A finding for each topic with equal records that no id tells apart."""
+        """A finding for each topic with equal records without an id."""
         return [f for f in self.findings if is_without_id(f)]
+
+    @property
+    def unattributed(self) -> list[Finding]:
+        """A finding for each topic and group with commits of what several members may have read."""
+        return [f for f in self.findings if is_unattributed(f)]
 
     def failing(self, *, bugs_only: bool = False, allow: Collection[str] = ()) -> list[Finding]:
         """The findings that count: all, or only bugs, without those of the allowed anomalies.
 
-        With `bugs_only`, equal records without an id do not count; a finding over a gap does.
+        With `bugs_only`, equal records without an id and reads by an unknown member do not count;
+        a finding over a gap does.
         """
         counted = [f for f in self.findings if f.anomaly not in allow]
         if bugs_only:
@@ -172,8 +184,8 @@ class Report:
         return counted
 
     def exit_code(self, *, bugs_only: bool = False, allow: Collection[str] = ()) -> int:
-        """FOUND where a finding counts; NO_VERDICT where none does, but one could not be decided or
-        entries are missing; else CLEAN.
+        """FOUND if a finding counts; otherwise NO_VERDICT if one is undecided or entries are
+        missing; else CLEAN.
         """
         failing = self.failing(bugs_only=bugs_only, allow=allow)
         if any(finding.verdict != UNDECIDED for finding in failing):
@@ -182,15 +194,20 @@ class Report:
 
 
 def is_without_id(finding: Finding) -> bool:
-    """Whether the finding says that equal records have no id."""
+    """Whether the finding is about equal records without an id."""
     return (finding.subject or "").startswith(WITHOUT_ID)
 
 
+def is_unattributed(finding: Finding) -> bool:
+    """Whether the finding says that several members may have read what was committed."""
+    return (finding.subject or "").startswith(UNATTRIBUTED)
+
+
 def check_anomalies(names: Collection[str]) -> frozenset[str]:
-    """The names as a set. Raises ValueError, with the nearest name, for one that is no anomaly."""
+    """The names as a set. Raises ValueError, with the nearest name, for an unknown anomaly."""
     for name in names:
         if name not in ANOMALIES:
             near = get_close_matches(name, ANOMALIES, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(ANOMALIES)}"
-            raise ValueError(f"there is no anomaly {name!r}: {hint}")
+            hint = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(ANOMALIES)}"
+            raise ValueError(f"there is no anomaly {name!r}; {hint}")
     return frozenset(names)

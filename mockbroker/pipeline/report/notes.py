@@ -1,6 +1,6 @@
-"""What audits of the present test could not check, until pytest's summary takes it.
+"""Unchecked rules of the audits in the present test, for pytest's summary.
 
-An assertion that allows a finding passes; the summary of the run says all the same what is open.
+An assertion that allows a finding passes, but the summary of the run still lists what is open.
 """
 
 from __future__ import annotations

@@ -15,11 +15,12 @@ from mockbroker.pipeline.report.model import (
     UNKNOWN,
     JournalGap,
     RuleOutcome,
+    is_unattributed,
     is_without_id,
 )
 from mockbroker.pipeline.store import RunManifest
 
-# Rule -> SQL conditions for its subjects, as (table, condition). One of them is enough.
+# Rule -> SQL conditions for its subjects, as (table, condition). One of them must hold.
 MATERIAL: Mapping[str, tuple[tuple[str, str], ...]] = {
     "inconsistent_offset": (("records", ""), ("deliveries", "")),
     "duplicate": (("records", ""),),
@@ -41,17 +42,18 @@ MATERIAL: Mapping[str, tuple[tuple[str, str], ...]] = {
     "processed_again": (("operations", "op = 'processed'"),),
 }
 
+_SHARED = "members that share a client id may have read it"
 _ALIKE = "records without an id have the key and value of another"
 
 # Condition on a table -> the reason why a rule is not applicable without it.
 _LACKING = {
     "records": "nothing was produced",
     "batches": "no such batch was produced",
-    "fetches": "nobody fetched",
+    "fetches": "there was no Fetch",
     "commits": "nothing was committed",
     "transactions": "there was no transaction",
     "watermarks": "no watermark was reported",
-    "operations": "there is no application's own record",
+    "operations": "there are no operations of an application",
 }
 
 
@@ -64,8 +66,9 @@ def outcomes(
 ) -> list[RuleOutcome]:
     """An outcome for every rule, in the order of ANOMALIES."""
     counts = Counter((finding.anomaly, finding.verdict) for finding in findings)
-    lacking = _what_is_lacking(gaps, runs)
+    lacking = _missing_evidence(gaps, runs)
     unnamed = any(is_without_id(finding) for finding in findings)
+    unattributed = any(is_unattributed(finding) for finding in findings)
     found = []
     for anomaly in ANOMALIES:
         bugs, reports, undecided = (counts[anomaly, v] for v in (BUG, REPORT, UNDECIDED))
@@ -74,10 +77,14 @@ def outcomes(
             for level in LEVELS.get(anomaly, ("wire",))
             if has_operations or level != APPLICATION
         )
-        why = _ALIKE if unnamed and anomaly == "duplicate" else lacking
+        why = lacking
+        if unnamed and anomaly == "duplicate":
+            why = _ALIKE
+        elif unattributed and anomaly == "committed_not_read":
+            why = _SHARED
         outcome, why = _outcome(bugs, reports, undecided, why)
         if not (bugs or reports or undecided or has_material[anomaly]):
-            outcome, why = NOT_APPLICABLE, _nothing_to_judge(anomaly)
+            outcome, why = NOT_APPLICABLE, _why_not_applicable(anomaly)
         found.append(RuleOutcome(anomaly, outcome, bugs, reports, undecided, levels, why))
     return found
 
@@ -94,21 +101,21 @@ def _outcome(bugs: int, reports: int, undecided: int, lacking: str) -> tuple[str
     return NOTHING, ""
 
 
-def _what_is_lacking(gaps: Sequence[JournalGap], runs: Sequence[RunManifest]) -> str:
-    """The reason why an anomaly without a finding may have happened all the same."""
+def _missing_evidence(gaps: Sequence[JournalGap], runs: Sequence[RunManifest]) -> str:
+    """The reason why an anomaly without a finding may have occurred."""
     if gaps:
-        return "the journal has gaps: more may have happened"
+        return "the journal has gaps: there may be more"
     if any(not run.complete for run in runs):
-        return "a run is not complete: more may have happened"
+        return "a run is not complete: there may be more"
     return ""
 
 
-def _nothing_to_judge(anomaly: str) -> str:
+def _why_not_applicable(anomaly: str) -> str:
     table, condition = MATERIAL[anomaly][0]
     if condition == "isolation_level = 1":
-        return "nobody read with read_committed"
+        return "there was no read_committed Fetch"
     if condition == "producer_id IS NOT NULL":
         return "no producer was idempotent"
     if condition == '"group" IS NOT NULL':
-        return "no group read"
+        return "no group fetched"
     return _LACKING[table]

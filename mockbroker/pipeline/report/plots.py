@@ -21,7 +21,7 @@ from mockbroker.pipeline.report.charts import (
 from mockbroker.pipeline.report.model import Report, Row
 from mockbroker.pipeline.report.words import at, printable, several
 
-# More would be unreadable. The page says how many are left out.
+# The maximum number of drawings. The page shows the number of the others.
 SERIES_MAX = 6
 LANES_MAX = 40
 BARS_MAX = 30
@@ -38,7 +38,7 @@ _HEADS: Mapping[str, str] = {
 
 
 class LegendEntry(NamedTuple):
-    """What a colour means."""
+    """The meaning of a colour."""
 
     name: str
     colour: int
@@ -182,13 +182,11 @@ def _latency(rows: list[Row], report: Report) -> Plot:
 def _faults(rows: list[Row], report: Report) -> Plot:
     columns = ("rule", "effects", "times", "requests", "apis", "first_ms", "last_ms", "retries",
                "recovered", "recovery_ms")  # fmt: skip
+    rows = [{**row, "rule": row["rule"] or "by hand"} for row in rows]
     longest = sorted(
         (r for r in rows if r["recovery_ms"] is not None), key=lambda r: -r["recovery_ms"]
     )
-    values = [
-        Bar(_name(report, r["run"], r["rule"] or "by hand"), r["recovery_ms"])
-        for r in longest[:BARS_MAX]
-    ]
+    values = [Bar(_name(report, r["run"], r["rule"]), r["recovery_ms"]) for r in longest[:BARS_MAX]]
     return Plot(
         "Faults and what they did",
         "Requests that a rule touched, those of them whose client got a good answer later, and the "

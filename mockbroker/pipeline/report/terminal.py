@@ -1,4 +1,4 @@
-"""A report in a terminal: a line for each rule, the findings, and what is missing."""
+"""A report in a terminal: a line for each rule, the findings, and the gaps."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mockbroker.pipeline.findings import BUG, REPORT
 from mockbroker.pipeline.report.model import BUGS, NOT_APPLICABLE, NOTHING, Report, by_evidence
 from mockbroker.pipeline.report.words import (
+    commits_unattributed,
     place,
     printable,
     records_without_id,
@@ -40,7 +41,7 @@ def verdict(report: Report) -> str:
 
 
 def not_checked(report: Report) -> list[str]:
-    """What could not be checked, and why, a line each."""
+    """The unchecked items with their reasons, a line each."""
     several_runs = len(report.runs) > 1
     lines = [
         f"the rest of run {printable(run.run)}, which is not complete"
@@ -61,6 +62,11 @@ def not_checked(report: Report) -> list[str]:
         of_run = f" of run {printable(finding.run)}" if several_runs else ""
         lines.append(
             f"duplicates in {printable(finding.topic)}{of_run}: {records_without_id(finding)}"
+        )
+    for finding in report.unattributed:
+        of_run = f" of run {printable(finding.run)}" if several_runs else ""
+        lines.append(
+            f"commits in {printable(finding.topic)}{of_run}: {commits_unattributed(finding)}"
         )
     return lines
 

@@ -1,11 +1,11 @@
-"""Findings in words, and names of clients made safe to show."""
+"""Findings as sentences, and names of clients made safe to print."""
 
 from __future__ import annotations
 
 import unicodedata
 from datetime import UTC, datetime
 
-from mockbroker.pipeline.findings import ANOMALIES, WITHOUT_ID, Finding
+from mockbroker.pipeline.findings import ANOMALIES, UNATTRIBUTED, WITHOUT_ID, Finding
 
 _SHOWN_MAX = 200
 
@@ -14,11 +14,11 @@ def printable(value: object, most: int = _SHOWN_MAX) -> str:
     """A text without characters that move cursors, change the writing direction or end an XML
     document. These are shown by their code. A text longer than `most` is cut.
     """
-    text = "".join(char if _harmless(char) else f"\\u{ord(char):04x}" for char in str(value))
+    text = "".join(char if _is_printable(char) else f"\\u{ord(char):04x}" for char in str(value))
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _harmless(char: str) -> bool:
+def _is_printable(char: str) -> bool:
     # Cc control, Cf format (among them bidirectional overrides), Cs surrogates, Co private, Cn none
     return unicodedata.category(char)[0] != "C" and char not in "\u2028\u2029"
 
@@ -48,6 +48,8 @@ def sentence(finding: Finding) -> str:
     where = place(finding)
     if (finding.subject or "").startswith(WITHOUT_ID):
         return f"{where}: {records_without_id(finding)}; {evidence(finding)}"
+    if (finding.subject or "").startswith(UNATTRIBUTED):
+        return f"{where}: {commits_unattributed(finding)}; {evidence(finding)}"
     parts = [ANOMALIES.get(finding.anomaly, finding.anomaly)]
     if finding.subject is not None:
         parts.append(printable(finding.subject))
@@ -62,6 +64,12 @@ def records_without_id(finding: Finding) -> str:
     count = int((finding.subject or "").removeprefix(WITHOUT_ID))
     have = "has" if count == 1 else "have"
     return f"{several(count, 'record')} without an id {have} the key and value of another"
+
+
+def commits_unattributed(finding: Finding) -> str:
+    """`consumers with the client id of group g may have read what it committed`."""
+    group = printable((finding.subject or "").removeprefix(UNATTRIBUTED))
+    return f"consumers that share a client id may have read what group {group} committed"
 
 
 def at(virtual_ms: int | None) -> str:
@@ -82,6 +90,11 @@ def day(virtual_ms: int) -> str:
         return datetime.fromtimestamp(virtual_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (ValueError, OverflowError, OSError):
         return str(virtual_ms)
+
+
+def offsets(first: int, last: int) -> str:
+    """`offset 5`, `offsets 5 to 7`."""
+    return f"offset {first}" if first == last else f"offsets {first} to {last}"
 
 
 def several(count: int, one: str, more: str | None = None) -> str:

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class JobError(RuntimeError):
-    """A part that a job needs is missing or does not fit; the message ends with the remedy."""
+    """A requirement of a job is missing or incompatible; the message ends with the remedy."""

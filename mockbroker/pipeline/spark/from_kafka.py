@@ -1,13 +1,12 @@
-"""The tables of a run out of the topics of any Kafka cluster, as far as topics can tell.
+"""The tables of a run from the topics of any Kafka cluster, as far as possible.
 
-Records are read through Spark's Kafka source, commits from `__consumer_offsets`. So the jobs run
-against a cluster that keeps no journal. What topics do not tell, no rule can judge: there are no
-batches, answers, transactions and watermarks of the past. What is left:
-
-- `duplicate` by id (a report: who produced it is not known), `commit_regression` (resets are not
+Records are read through Spark's Kafka source, commits from `__consumer_offsets`. The jobs therefore
+run against a cluster without a journal. Batches, answers, past transactions and watermarks are not
+in topics, so only these rules and measures remain:
+- `duplicate` by id (a report: its producer is unknown), `commit_regression` (resets are not
   distinguished), and with the application's own operations `lost_write`, `non_monotonic_send`,
   `committed_not_processed` and `processed_again`;
-- lag as it is now, and skew.
+- the present lag, and skew.
 
 Numbers of evidence are offsets: of a record in its partition, of a commit in its partition of
 `__consumer_offsets`.
@@ -56,12 +55,12 @@ def from_topics(
     operations: DataFrame | None = None,
     read_committed: bool = True,
 ) -> Inputs:
-    """The topics of a cluster, and what groups committed on them, as a run.
+    """The topics of a cluster, and the commits of groups on them, as a run.
 
     `options` go to Spark's Kafka source ("kafka.security.protocol" and the like); `operations` is a
     table of that name, with its `run`. Records of aborted transactions are left out, unless
-    `read_committed` is false. What groups committed is read at once. Raises JobError when Spark has
-    no Kafka source.
+    `read_committed` is false. Commits are read at once. Raises JobError if Spark has no Kafka
+    source.
     """
     names = list(topics)
     given = {
@@ -94,9 +93,9 @@ def from_topics(
 
 @contextmanager
 def _internal_topics(spark: SparkSession) -> Iterator[None]:
-    """While this lasts, Spark reads internal topics too.
+    """For the block, let Spark read internal topics too.
 
-    When it looks up offsets as an administrator, its default, it leaves them out without a word
+    By default Spark looks up offsets as an administrator, and then silently leaves them out
     (Spark's ConsumerStrategy); as a consumer it does not.
     """
     before = spark.conf.get(_AS_CONSUMER, None)

@@ -99,9 +99,9 @@ def elections(inputs: Inputs) -> DataFrame:
 
 
 def imbalance(inputs: Inputs) -> DataFrame:
-    """The share of partitions that their preferred leader does not lead, after each change of it.
+    """The share of partitions without their preferred leader, after each change of it.
 
-    A row with `broker` counts the partitions whose preferred leader that is, as Kafka's
+    A row with `broker` counts the partitions that prefer this broker, as Kafka's
     `leader.imbalance.per.broker.percentage` does; one without a broker counts all.
     """
     inputs.derive("stands", _stands)

@@ -24,8 +24,9 @@ LAGS = """
 def lag(inputs: Inputs) -> DataFrame:
     """A row for each new committed offset, and for each new offset of a partition's log.
 
-    `committed` is null before the group's first commit and after a removal. Answers of followers
-    count too: a follower is never ahead of its leader.
+    The newer report of the two bounds the other one: the last stable offset is never above the high
+    watermark. `committed` is null before the group's first commit and after a removal. Answers of
+    followers count too: a follower is never ahead of its leader.
     """
     return inputs.sql(f"""
         WITH groups_there AS (
@@ -45,21 +46,33 @@ def lag(inputs: Inputs) -> DataFrame:
                    last_value(commit) IGNORE NULLS OVER so_far AS last_commit,
                    last_value(last_stable_offset) IGNORE NULLS OVER so_far AS last_stable_offset,
                    last_value(high_watermark) IGNORE NULLS OVER so_far AS high_watermark,
-                   last_value(log_end_offset) IGNORE NULLS OVER so_far AS log_end_offset
+                   last_value(log_end_offset) IGNORE NULLS OVER so_far AS log_end_offset,
+                   last_value(IF(high_watermark IS NULL, NULL, seq)) IGNORE NULLS OVER so_far
+                       AS high_seq,
+                   last_value(IF(last_stable_offset IS NULL, NULL, seq)) IGNORE NULLS OVER so_far
+                       AS stable_seq
             FROM steps
             WINDOW so_far AS (PARTITION BY k, `group` ORDER BY seq
                               ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+        ), bounded AS (
+            SELECT run, `group`, topic, topic_id, partition, seq, virtual_ms, log_end_offset,
+                   last_commit.offset AS committed,
+                   IF(stable_seq > high_seq, greatest(high_watermark, last_stable_offset),
+                      high_watermark) AS high_watermark,
+                   IF(high_seq > stable_seq, least(high_watermark, last_stable_offset),
+                      last_stable_offset) AS last_stable_offset
+            FROM known
         )
         SELECT run, `group`, topic, topic_id, partition, seq, virtual_ms, committed,
                last_stable_offset, high_watermark, log_end_offset, {LAGS}
-        FROM (SELECT *, last_commit.offset AS committed FROM known)
+        FROM bounded
         ORDER BY run, `group`, topic, partition, seq
     """)
 
 
 def lag_by_interval(inputs: Inputs, interval_ms: int = 1000) -> DataFrame:
-    """The lag at the end of each interval of the cluster's clock in which any of it became known,
-    with the highest in it (`lag_max`).
+    """The lag at the end of each interval of the cluster's clock with a report, and the highest in
+    it (`lag_max`).
     """
     return inputs.sql(
         f"""

@@ -1,7 +1,7 @@
 """The changes of a cluster and its groups as log lines of a broker.
 
 The words are those of Kafka's `controller.log`, `state-change.log` and `server.log`. `logs` parses
-them, as it parses those of real brokers.
+them like those of real brokers.
 """
 
 from __future__ import annotations
@@ -144,10 +144,10 @@ def _case(column: str, values: Mapping[str, str]) -> str:
 def log_lines(inputs: Inputs) -> DataFrame:
     """A row for each line: `run`, `file` (controller, state-change, server), `seq` and `line`.
 
-    The journal tells of changes of the controller only: until the first its lines go by the lowest
-    node id of the run. The offsets of a log when its leader changed are those reported last, and
-    0 where there are none; the partition epoch is how often the partition changed in the run. Times
-    are the cluster's, in UTC.
+    The journal has only changes of the controller: before the first one its lines have the lowest
+    node id of the run. The offsets of a log at a change of its leader are the last reported ones,
+    or 0; the partition epoch is the number of the partition's changes in the run. Times are the
+    cluster's, in UTC.
     """
     inputs.derive("moves", _moves)
     file = _case("change", {name: f"'{shape.file}'" for name, shape in SHAPES.items()})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# Columns of the table of events behind time, level, broker, component and event, with their types.
+# Columns of the table of events after time, level, broker, component and event, with their types.
 FIELDS: Mapping[str, str] = {
     "topic": "string",
     "partition": "int",
@@ -134,10 +134,10 @@ _LINE = (
 
 
 def parse_lines(lines: DataFrame) -> DataFrame:
-    """Events out of a column `line` of text: time (UTC), level, broker, component, event, FIELDS.
+    """Events from a column `line` of text: time (UTC), level, broker, component, event, FIELDS.
 
-    Lines that are no log lines, such as stack traces, are left out; a line that no pattern knows
-    has a null event. `broker` is who logged it, as far as the line tells.
+    Other lines, such as stack traces, are left out; a line without a matching pattern has a null
+    event. `broker` is the broker that logged it, if the line names it.
     """
     heads = lines.where(f"line RLIKE {_text(_LINE)}").selectExpr(
         f"to_timestamp(replace({_part('line', _LINE, 1)}, ',', '.')) AS time",

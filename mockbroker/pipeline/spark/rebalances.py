@@ -1,8 +1,8 @@
-"""Rebalances of groups: why, how long, who and what was moved, and who owned what when.
+"""Rebalances of groups: causes, durations, members and moved partitions; and owners over time.
 
-A rebalance goes from where the group left a stable state (classic: to PreparingRebalance) until
-it is stable again; on to where the last member is back at work: its first Fetch that was answered
-after it got its partitions or, without any, the answer that gave them.
+A rebalance begins when the group leaves a stable state (classic: to PreparingRebalance) and ends
+when it is stable again; `back_ms` is when the last member works again: its first answered Fetch
+after it got its partitions or, without any, the answer that assigned them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ STABLE = "('Stable', 'Empty', 'Dead')"
 def rebalances(inputs: Inputs) -> DataFrame:
     """A row for each rebalance; times on the cluster's clock.
 
-    `restarts` counts how often it began again. `moved` counts partitions that went to another
-    member. `stopped_ms` is the longest time between start and end without an answered Fetch of any
-    member.
+    `restarts` is the number of its restarts, `moved` the number of partitions with another member
+    than before. `stopped_ms` is the longest time between start and end without an answered Fetch of
+    any member.
     """
     inputs.derive("spans", _spans, checkpoint=True)
     inputs.derive("handed", _handed, checkpoint=True)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from mockbroker.extras import missing
 from mockbroker.pipeline.spark.errors import JobError
 
 if TYPE_CHECKING:
@@ -37,19 +38,19 @@ def session(
 ) -> SparkSession:
     """The active session, as under spark-submit and in notebooks; without one, a local session.
 
-    `master` ("local[2]") and `memory` of the driver ("4g") apply only to a local session.
-    Raises JobError when PySpark or Java are missing.
+    `master` ("local[2]") and `memory` of the driver ("4g") apply only to a local session. Raises
+    JobError if PySpark or Java is missing.
     """
     try:
         from pyspark import __version__
         from pyspark.sql import SparkSession
     except ImportError:
-        raise JobError("PySpark is not installed: pip install 'mockbroker[spark]'") from None
+        raise JobError(missing("the jobs need", "pyspark")) from None
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
     builder = SparkSession.builder.appName(app_name)
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit sets it: a JVM runs already
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit: a JVM runs already
         from mockbroker.spark.errors import SparkSetupError
         from mockbroker.spark.installation import check_java
 

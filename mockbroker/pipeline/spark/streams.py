@@ -1,7 +1,7 @@
 """Jobs over the growing tables of a live run (`serve --journal-dir`).
 
 The rules of watermarks need a row and the one before, and lag needs the last row of each, so they
-can be computed while rows arrive. Rules that need the whole run are in the audit.
+can be computed as rows arrive. Rules that need the whole run are in the audit.
 """
 
 from __future__ import annotations

@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mockbroker.extras import missing
 from mockbroker.pipeline.spool.writer import Overflow, SpoolWriter
 from mockbroker.pipeline.store import StoreError
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
 
-# How long the converter may take after the cluster has ended.
+# The time limit of the converter after the end of the cluster.
 CONVERT_TIMEOUT_S = 600.0
 
 
@@ -23,17 +24,17 @@ class JournalExporter:
     """Writes the journal as tables into a directory, as one run, until the cluster ends.
 
     Make and `stop` it in the cluster's thread; `close` waits for the tables, in any thread. Raises
-    StoreError when the directory cannot be written, or when pyarrow is not installed.
+    StoreError if the directory cannot be written, or without pyarrow.
     """
 
     def __init__(self, cluster: Cluster, directory: Path, overflow: Overflow = "gap") -> None:
         if importlib.util.find_spec("pyarrow") is None:
-            raise StoreError("tables are written with pyarrow: pip install 'mockbroker[pipeline]'")
+            raise StoreError(missing("tables need", "pyarrow"))
         self.directory = directory
         self.run = run_name(cluster.cluster_id)
         self._writer = SpoolWriter(cluster, directory, self.run, overflow=overflow)
-        # In a session of its own, so that an interrupt of the broker does not reach it. When the
-        # broker is killed, standard input ends, and it converts the rest of the spool.
+        # In a session of its own, so that an interrupt of the broker does not reach it. The end of
+        # a killed broker closes standard input, and the converter converts the rest of the spool.
         self._process = subprocess.Popen(  # noqa: S603 - our own module
             [
                 sys.executable,
@@ -51,11 +52,11 @@ class JournalExporter:
         )
 
     def stop(self) -> None:
-        """The cluster has ended: the journal is complete."""
+        """End the journal with the cluster: it is complete."""
         self._writer.stop()
 
     def close(self, timeout_s: float = CONVERT_TIMEOUT_S) -> None:
-        """Wait until the tables are complete. Raises StoreError when they cannot be."""
+        """Wait until the tables are complete. Raises StoreError if they cannot be."""
         self._writer.close()
         try:
             _, errors = self._process.communicate(timeout=timeout_s)
@@ -68,7 +69,8 @@ class JournalExporter:
             ) from None
         if self._writer.error is not None:
             raise StoreError(
-                f"run {self.run} could not be written: {self._writer.error.strerror or 'an error'}"
+                f"run {self.run} could not be written into {self.directory}: "
+                f"{self._writer.error.strerror or 'an error'}"
             )
         if self._process.returncode:
             reason = errors.decode("utf-8", "replace").strip().rpartition("\n")[2]

@@ -15,7 +15,7 @@ from mockbroker.core.journal.tracking import Tracking
 from mockbroker.pipeline.spool.redaction import redacted
 from mockbroker_protocol.types import Buffer
 
-FORMAT = 4
+FORMAT = 5
 HEADER = struct.Struct(">II")  # size of the entry, CRC-32 of it
 ENTRY_BYTES_MAX = 1 << 30
 
@@ -42,7 +42,7 @@ class RunStarted(msgspec.Struct, tag="begin", array_like=True, frozen=True, gc=F
 
 
 class ClientIdentified(msgspec.Struct, tag="client", array_like=True, gc=False):
-    """The client of connection `id`, as far as it is known by now."""
+    """The client of connection `id`, with its properties known so far."""
 
     id: int
     client_host: str
@@ -68,20 +68,20 @@ _decoder: msgspec.msgpack.Decoder[SpoolEntry] = msgspec.msgpack.Decoder(SpoolEnt
 
 
 class Torn(NamedTuple):
-    """The position of the first entry of a file that is not whole, and what is wrong with it."""
+    """The position of the first incomplete entry of a file, and the reason."""
 
     position: int
     reason: str
 
 
 def encode(entry: SpoolEntry) -> bytes:
-    """An entry without its secrets, behind its size and checksum."""
+    """An entry without its secrets, after its size and checksum."""
     body = _encoder.encode(redacted(entry))
     return HEADER.pack(len(body), zlib.crc32(body)) + body
 
 
 def decode(data: Buffer) -> Iterator[SpoolEntry | Torn]:
-    """The entries of a file or of its rest; a `Torn` comes last if the last one is not whole."""
+    """The entries of a file or of its rest; the last is a `Torn` if an entry is not complete."""
     view = memoryview(data)
     position = 0
     while position < len(view):
@@ -103,7 +103,7 @@ def decode(data: Buffer) -> Iterator[SpoolEntry | Torn]:
             return
         try:
             entry = _decoder.decode(body)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             yield Torn(position, f"an entry cannot be decoded: {error}")
             return
         yield entry

@@ -1,4 +1,4 @@
-"""Reading a spool: all of it, or following it while it is written."""
+"""Reads a spool: a complete one, or one that is being written."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ class SpoolReader:
     """The entries of one spool, in order.
 
     At the end of the last file the reader calls `wait` and goes on while that returns True. A file
-    that breaks off inside an entry is read up to there: `torn` says where, and if more files
-    follow, a `Gap` stands for the missing entries. Raises StoreError when there is no such spool,
-    or when it is of another format.
+    that breaks off inside an entry is read up to there, and a missing file is passed over: `torn`
+    says where, and if there is more behind it, a `Gap` stands for the missing entries. Raises
+    StoreError when there is no such spool, when nothing of it can be read, or when it is of another
+    format.
     """
 
     def __init__(self, path: Path, wait: Callable[[], bool] = lambda: False) -> None:
@@ -48,35 +49,52 @@ class SpoolReader:
         self._started = False
 
     def __iter__(self) -> Iterator[SpoolEntry]:
-        number = 0
-        is_torn = False
-        while True:
+        number = self._existing(0)
+        while number is not None:
             file = self._file(number)
-            while not file.exists():
-                if self.ended or not self._wait():
-                    if number == 0:
-                        raise StoreError(f"{self.path} is empty: its broker wrote nothing")
-                    return
             for entry in self._entries_of(file, number):
                 if isinstance(entry, Torn):
                     self.torn = f"{file.name} at byte {entry.position}: {entry.reason}"
-                    is_torn = True
                     continue
                 self._check(entry)
-                last_seq = _last_seq(entry)
-                if is_torn and last_seq:
-                    yield Gap(self._last_seq + 1, last_seq - 1, self.torn)
-                    is_torn = False
-                self._last_seq = max(self._last_seq, last_seq)
+                yield from self._missing_before(entry, file)
+                self._last_seq = max(self._last_seq, _last_seq(entry))
                 self.ended = isinstance(entry, RunEnded)
                 yield entry
-            number += 1
+            number = self._existing(number + 1)
+        if not self._started:
+            raise StoreError(
+                f"{self.path} has no entry that can be read: "
+                + (self.torn or "its broker wrote nothing")
+            )
+
+    def _existing(self, number: int) -> int | None:
+        """The file with a number, once it is there, or the next one if it is missing; or None."""
+        while not self._file(number).exists():
+            later = [int(each.stem) for each in self.path.glob("*.spool") if each.stem.isdigit()]
+            if later and max(later) > number:
+                self.torn = f"{self._file(number).name} is missing"
+                return min(each for each in later if each > number)
+            if self.ended or not self._wait():
+                return None
+        return number
+
+    def _missing_before(self, entry: SpoolEntry, file: Path) -> Iterator[Gap]:
+        """A gap if entries of the journal are missing before this one."""
+        if isinstance(entry, RunStarted):
+            return
+        first_seq = entry.first_seq if isinstance(entry, Gap) else _last_seq(entry)
+        wanted = self._last_seq + (0 if isinstance(entry, RunEnded) else 1)
+        if first_seq > wanted:
+            last_seq = first_seq - (0 if isinstance(entry, RunEnded) else 1)
+            self.torn = self.torn or f"{file.name} does not follow the file before it"
+            yield Gap(self._last_seq + 1, last_seq, self.torn)
 
     def _file(self, number: int) -> Path:
         return self.path / f"{number:06}.spool"
 
     def _entries_of(self, file: Path, number: int) -> Iterator[SpoolEntry | Torn]:
-        """The entries of one file, also those that come while it is the last."""
+        """The entries of one file, also those that are appended while it is the last."""
         position = 0
         with file.open("rb") as stream:
             while True:
@@ -108,12 +126,13 @@ class SpoolReader:
             self._started = True
         elif not self._started:
             raise StoreError(
-                f"{self.path} has no first entry of a spool: its first file is missing"
+                f"{self.path} has no first entry of a spool: "
+                + (self.torn or "its first file is missing")
             )
 
 
 def _last_seq(entry: SpoolEntry) -> int:
-    """The journal's last entry number so far; 0 if it is unknown."""
+    """The journal's last entry number so far; 0 if unknown."""
     if isinstance(entry, JournalEntry):
         return entry.seq
     return getattr(entry, "last_seq", 0)

@@ -1,7 +1,7 @@
-"""Removing secrets (passwords, tokens, keys, salts) from entries that are written to disk.
+"""Removes secrets (passwords, tokens, keys, salts) from entries that are written to disk.
 
 A message with secret fields is decoded, emptied of them and encoded again. Messages of hops are
-left out: the tables hold nothing of them.
+left out, as no table has them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _has_secrets(api_key: int, message: str) -> bool:
 
 
 def _redacted_frame(frame: Buffer) -> bytes:
-    """The frame without its secrets; its header alone where the message cannot be decoded."""
+    """The frame without its secrets; only its header if the message cannot be decoded."""
     header, message, _ = decode_request(frame)
     _, start = decode_request_header(memoryview(frame))
     head = bytes(frame[:start])

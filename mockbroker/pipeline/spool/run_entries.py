@@ -1,4 +1,4 @@
-"""The journal that a cluster has in memory, as the entries of a run."""
+"""The journal of a cluster in memory, as the entries of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def client_identified(connection: ConnectedClient) -> ClientIdentified:
-    """The client of a connection, as it is known now."""
+    """The client of a connection, with its present properties."""
     return ClientIdentified(
         *(getattr(connection, name) for name in ClientIdentified.__struct_fields__)
     )
@@ -36,9 +36,9 @@ def finished_run(cluster: Cluster, journal: Journal, run: str, real_ns: int) -> 
 
 
 def run_until_now(cluster: Cluster, journal: Journal, run: str, real_ns: int) -> list[SpoolEntry]:
-    """All entries of a journal, as a run that goes on. Called in the cluster's thread.
+    """All entries of a journal, as a run that continues. Called in the cluster's thread.
 
-    The topics at its start are those of now, less the changes that the entries tell of.
+    The topics at its start are the present ones without the changes in the entries.
     """
     gap, entries = journal.since(0)
     found: list[SpoolEntry] = [_run_started(cluster, journal, run, real_ns, entries)]

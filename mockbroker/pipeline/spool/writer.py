@@ -1,4 +1,4 @@
-"""Following a journal, and writing it into a spool in a thread of its own.
+"""Follows a journal, and writes it into a spool in a thread of its own.
 
 The cluster's thread only puts entries into a queue. When the queue is full, because the writer's
 thread does not keep up, entries are dropped and a `Gap` is written in their place
@@ -7,15 +7,17 @@ thread does not keep up, entries are dropped and a `Gap` is written in their pla
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import TYPE_CHECKING, Literal
 
 from mockbroker.core.journal.entries import Entry, FactEntry, JournalEntry, ResponseEntry
 from mockbroker.core.journal.journal import Gap
+from mockbroker.disk import DISK, Disk
 from mockbroker.pipeline.spool.format import ClientIdentified, RunEnded, SpoolEntry, encode
 from mockbroker.pipeline.spool.reader import spool_path
 from mockbroker.pipeline.spool.run_entries import client_identified, run_until_now
@@ -25,17 +27,19 @@ from mockbroker_protocol import ApiKey
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
 
+log = logging.getLogger("mockbroker")
+
 Overflow = Literal["gap", "block"]
 
 QUEUE_BYTES_MAX = 128 * 1024 * 1024
 FILE_BYTES_MAX = 64 * 1024 * 1024
-# How long the thread waits when the queue is empty.
+# The wait of the thread when the queue is empty.
 REST_S = 0.02
-# The size of one write. Writing lets the cluster's thread run, so that it waits for a fraction of a
+# The size of one write. The cluster's thread runs during a write, so it waits for a fraction of a
 # millisecond at most.
 _WRITE_BYTES = 1 << 20
 _WRITE_ENTRIES = 64
-# The answers after which more is known of a client.
+# The answers with more data about their client.
 _IDENTIFYING = frozenset((int(ApiKey.API_VERSIONS), int(ApiKey.SASL_AUTHENTICATE)))
 _TOO_FAST = "the spool could not be written fast enough"
 
@@ -44,7 +48,8 @@ class SpoolWriter:
     """Writes one cluster's journal into `<directory>/_spool/<run>/`, past entries and new ones.
 
     Make and `stop` it in the cluster's thread; `close` may then be called in any, and returns when
-    all is written. `error` is the first error of writing: a full disk must not end the cluster.
+    all is written, and on the disk. `error` is the first error of writing, after which nothing is
+    written: a full disk must not end the cluster.
     Raises StoreError when the run exists, or when the directory cannot be made.
     """
 
@@ -58,6 +63,7 @@ class SpoolWriter:
         queue_bytes_max: int = QUEUE_BYTES_MAX,
         file_bytes_max: int = FILE_BYTES_MAX,
         real_ns: Callable[[], int] = time.time_ns,
+        disk: Disk = DISK,
     ) -> None:
         if cluster.runtime.journal is None:
             raise StoreError("a cluster without a journal (journal_bytes=0) has nothing to write")
@@ -70,8 +76,8 @@ class SpoolWriter:
         self._real_ns = real_ns
         self._now_ms = cluster.runtime.now_ms
         self._queue: deque[SpoolEntry] = deque()
-        # Bytes that were put into the queue and taken out, each counted by one thread alone, and
-        # how many may be put in before more are taken out.
+        # Bytes put into the queue and taken out, each counted by one thread alone, and the limit of
+        # bytes that are put in before more are taken out.
         self._put_bytes = self._taken_bytes = 0
         self._put_bytes_max = queue_bytes_max
         self._first_lost_seq = 0
@@ -79,13 +85,15 @@ class SpoolWriter:
         self._wake = threading.Event()
         self._room = threading.Event()
         self._stopping = False
-        self._file: BinaryIO | None = None
+        self._disk = disk
+        self._fd = -1
         self._file_number = 0
         self._file_bytes = 0
         try:
-            self.path.mkdir(parents=True)
-        except FileExistsError:
-            raise StoreError(f"{directory} has a run {run} already: name another") from None
+            if self.path.exists():
+                raise StoreError(f"{directory} has a run {run} already: name another")
+            for made in disk.make_directory(self.path):
+                disk.sync_directory(made.parent)
         except OSError as error:
             raise StoreError(f"cannot write into {directory}: {error.strerror}") from None
         self._queue.extend(run_until_now(cluster, self._journal, run, real_ns()))
@@ -139,7 +147,7 @@ class SpoolWriter:
             self._first_lost_seq = 0
 
     def stop(self, *, is_clean: bool = True) -> None:
-        """Follow no longer; `is_clean` says that the run is over and nothing is missing."""
+        """Stop following; with `is_clean` the run is over and nothing is missing."""
         if self._stopping:
             return
         self._journal.followers.remove(self._follow)
@@ -166,9 +174,12 @@ class SpoolWriter:
                         break
                     self._wake.clear()
                     self._wake.wait(REST_S)
+            self._end_file()
+        except OSError as error:
+            self._fail(error)
         finally:
-            if self._file is not None:
-                self._file.close()
+            if self._fd >= 0:
+                self._disk.close(self._fd)
 
     def _write_some(self) -> bool:
         """Write entries of the queue; False if it is empty."""
@@ -194,18 +205,32 @@ class SpoolWriter:
         if self.error is not None:
             return
         try:
-            if self._file is None or self._file_bytes >= self._file_bytes_max:
+            if self._fd < 0 or self._file_bytes >= self._file_bytes_max:
                 self._next_file()
-            assert self._file is not None
-            self._file.writelines(entries)
-            self._file.flush()
+            self._disk.write(self._fd, entries)
             self._file_bytes += size
         except OSError as error:
+            self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        if self.error is None:
             self.error = error
+            log.warning(
+                "cannot write %s: %s; the journal of this run ends here", self.path, error.strerror
+            )
 
     def _next_file(self) -> None:
-        if self._file is not None:
-            self._file.close()
-        self._file = (self.path / f"{self._file_number:06}.spool").open("xb")
+        self._end_file()
+        self._fd = self._disk.begin(self.path / f"{self._file_number:06}.spool")
+        self._disk.sync_directory(self.path)
         self._file_number += 1
         self._file_bytes = 0
+
+    def _end_file(self) -> None:
+        """Let the disk have the file, before there is another one."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            try:
+                self._disk.sync(fd)
+            finally:
+                self._disk.close(fd)

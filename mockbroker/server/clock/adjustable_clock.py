@@ -1,8 +1,8 @@
 """A clock for a trio run that can be frozen, sped up, slowed down and advanced.
 
 By default the clock follows real time. `advance` moves it from deadline to deadline: at each one
-the timers run and the tasks come to rest before the clock goes on. The timers of 45 seconds run in
-their order, within milliseconds. One jump would wake all sleepers at its end, in any order.
+the timers run and the tasks come to rest before the clock moves again. The timers of 45 seconds run
+in their order, within milliseconds. A jump would wake all sleepers at its end, in any order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RATE_MAX = 1e6
 
 
 class AdjustableClock(trio.abc.Clock):
-    """Real time times `rate`, plus all advances. Belongs to one run; use it in that run."""
+    """Real time times `rate`, plus all advances. It belongs to one run."""
 
     def __init__(self, rate: float = 1.0) -> None:
         self._rate = rate
@@ -68,10 +68,10 @@ async def advance(
     next_deadline: Callable[[], float | None],
     settle: Callable[[], Awaitable[None]],
 ) -> None:
-    """Advance `clock` by `seconds`, with a stop at each deadline on the way.
+    """Advance `clock` by `seconds`, with a stop at each deadline.
 
-    `next_deadline` returns the earliest one (seconds on the clock, None if there is none on the
-    way); `settle` returns once all tasks are at rest. Raises ValueError for a negative step.
+    `next_deadline` returns the earliest one (seconds on the clock; None if none is before the end);
+    `settle` returns once all tasks are at rest. Raises ValueError for a negative step.
     """
     if not (math.isfinite(seconds) and seconds >= 0.0):
         raise ValueError(f"a clock moves forward: {seconds} s")

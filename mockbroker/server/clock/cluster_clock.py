@@ -1,4 +1,4 @@
-"""The cluster's clock: the trio run's time as Kafka writes it, in milliseconds since the epoch.
+"""The cluster's clock: the trio run's time in milliseconds since the epoch, as in Kafka.
 
 All other code takes its time from `now_ms`. The run's clock (a `trio.testing.MockClock` in a test)
 therefore moves session timeouts, long polls and record timestamps.
@@ -16,7 +16,7 @@ from mockbroker.core.timing.clock_domains import ClockDomain
 from mockbroker.core.timing.timers import TimerHeap
 from mockbroker.server.clock.adjustable_clock import AdjustableClock, advance
 
-# A sleep that ends a hair early would spin once more; a hundredth of a millisecond settles it.
+# A sleep that ends slightly early would spin once more; a hundredth of a millisecond prevents it.
 _ROUNDING_S = 1e-5
 HAIR_MS = 1e-3
 
@@ -27,14 +27,15 @@ class ClusterClock:
     __slots__ = ("_epoch_ms", "_run_time", "_started_at")
 
     def __init__(self, epoch_ms: int | None = None) -> None:
-        # The clock itself, since every request reads it: `trio.current_time` looks it up each time.
+        # The clock object itself, because every request reads it: `trio.current_time` searches for
+        # it each time.
         self._run_time = trio.lowlevel.current_clock().current_time
         self._started_at = self._run_time()
         self._epoch_ms = time.time_ns() // 1_000_000 if epoch_ms is None else epoch_ms
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch, on the run's clock."""
-        # Without the hair added, a sum of exact steps could come out as 999.9999… ms.
+        # Without the extra time, a sum of exact steps could result in 999.9999… ms.
         return self._epoch_ms + int((self._run_time() - self._started_at) * 1000 + HAIR_MS)
 
     def jump(self, by_ms: int) -> None:
@@ -49,15 +50,18 @@ class ClusterClock:
 class Timekeeper:
     """The one task that sleeps for all timers of the core, and advances of the clock."""
 
-    __slots__ = ("_clock", "_heap", "_sleep", "_spare")
+    __slots__ = ("_clock", "_extend_sessions", "_heap", "_sleep")
 
     def __init__(
-        self, heap: TimerHeap, clock: ClusterClock, spare: Callable[[int], None] | None = None
+        self,
+        heap: TimerHeap,
+        clock: ClusterClock,
+        extend_sessions: Callable[[int], None] | None = None,
     ) -> None:
-        """`spare` is called with the ms of each advance, before it."""
+        """`extend_sessions` is called with the ms of each advance, before it."""
         self._heap = heap
         self._clock = clock
-        self._spare = spare
+        self._extend_sessions = extend_sessions
         self._sleep: trio.CancelScope | None = None
         heap.on_earlier = self._wake_earlier
 
@@ -84,19 +88,19 @@ class Timekeeper:
                 await trio.sleep_forever()
             self._heap.run_due(self._clock.now_ms())
 
-    async def advance(self, milliseconds: int, *, spare_connected: bool = True) -> None:
+    async def advance(self, milliseconds: int, *, extend_sessions: bool = True) -> None:
         """Advance the cluster's clock, from deadline to deadline, until all tasks are at rest.
 
-        Timers run in their order, each at its own time. With `spare_connected` the sessions of
-        connected members do not expire. Raises ValueError for a negative step and RuntimeError
-        where the run's clock is not an AdjustableClock.
+        Timers run in their order, each at its own time. With `extend_sessions` the sessions of
+        connected members are extended by the time of the advance. Raises ValueError for a negative
+        step and RuntimeError if the run's clock is not an AdjustableClock.
         """
-        from trio.testing import wait_all_tasks_blocked  # brings pytest with it, so only when used
+        from trio.testing import wait_all_tasks_blocked  # imports pytest too, so only when used
 
         clock = adjustable_clock()
-        if spare_connected and self._spare is not None and milliseconds > 0:
-            self._spare(milliseconds)
-        target_ms = self._heap.patient_until_ms = self._clock.now_ms() + milliseconds
+        if extend_sessions and self._extend_sessions is not None and milliseconds > 0:
+            self._extend_sessions(milliseconds)
+        target_ms = self._heap.advance_target_ms = self._clock.now_ms() + milliseconds
 
         def next_deadline() -> float | None:
             # Compared in milliseconds: `trio_time` of the last deadline lies a little behind the
@@ -109,29 +113,30 @@ class Timekeeper:
         try:
             await advance(clock, milliseconds / 1000, next_deadline, wait_all_tasks_blocked)
         finally:
-            self._heap.patient_until_ms = 0
+            self._heap.advance_target_ms = 0
 
-    async def advance_part(
-        self, part: ClockDomain, milliseconds: int, *, spare_connected: bool = True
+    async def advance_domain(
+        self, domain: ClockDomain, milliseconds: int, *, extend_sessions: bool = True
     ) -> None:
-        """Advance the time of one part of the cluster only.
+        """Advance one clock domain only.
 
-        The run's clock does not move, so it may be any. Raises ValueError for a negative step.
+        The run's clock does not move, so it may be of any kind. Raises ValueError for a negative
+        step.
         """
         from trio.testing import wait_all_tasks_blocked
 
         if milliseconds < 0:
             raise ValueError(f"a clock moves forward: {milliseconds} ms")
-        if spare_connected and milliseconds > 0:
-            part.spare_connected(milliseconds)
-        target_ms = part.now_ms() + milliseconds
+        if extend_sessions and milliseconds > 0:
+            domain.extend_connected_sessions(milliseconds)
+        target_ms = domain.now_ms() + milliseconds
         while True:
             await wait_all_tasks_blocked()
-            deadline_ms = part.deadline_ms()
+            deadline_ms = domain.deadline_ms()
             if deadline_ms is None or deadline_ms > target_ms:
                 break
-            part.jump_to(deadline_ms)
-        part.jump_to(target_ms)
+            domain.jump_to(deadline_ms)
+        domain.jump_to(target_ms)
         await wait_all_tasks_blocked()
 
 

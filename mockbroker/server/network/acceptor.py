@@ -15,15 +15,16 @@ from typing import Protocol, TypeAlias
 import trio
 
 from mockbroker.server.config import ServerError
+from mockbroker.server.network.pause_gate import PauseGate
 from mockbroker.server.network.pipelined_requests import PipelinedRequests
 from mockbroker.server.network.transport import SocketTransport, Transport
 
 log = logging.getLogger("mockbroker")
 
 LISTEN_BACKLOG = 1024
-# How many clients are accepted in one turn of the event loop.
+# The number of clients accepted in one turn of the event loop.
 ACCEPTS_PER_TURN = 64
-# The pause before the next accept when the process has no file descriptor left.
+# The pause before the next accept if the process has no file descriptor left.
 NO_DESCRIPTOR_PAUSE_S = 0.01
 
 
@@ -38,9 +39,14 @@ class Link(Transport, Protocol):
         """End `expect`, also on a closed link."""
         ...
 
+    @property
+    def descriptor(self) -> int | None:
+        """The file descriptor, None where the network has none."""
+        ...
+
 
 Accept: TypeAlias = "Callable[[Link, tuple[str, int]], None]"
-"""Takes over an accepted client: (link, the client's host and port)."""
+"""Takes over an accepted client: its link, host and port."""
 
 
 class Acceptor(Protocol):
@@ -48,8 +54,8 @@ class Acceptor(Protocol):
 
     port: int
 
-    async def accept(self, accept: Accept) -> None:
-        """Call `accept` for each client. Returns once the port is closed."""
+    async def accept(self, accept: Accept, gate: PauseGate) -> None:
+        """Call `accept` for each client while `gate` is open. Returns once the port is closed."""
         ...
 
     def close(self) -> None:
@@ -69,7 +75,7 @@ class Network(Protocol):
         ...
 
     def close(self) -> None:
-        """Release what all links share. Idempotent."""
+        """Release the resources of all links. Idempotent."""
         ...
 
 
@@ -108,32 +114,36 @@ class SocketAcceptor:
         self._scope.cancel()
         self._socket.close()
 
-    async def accept(self, accept: Accept) -> None:
+    async def accept(self, accept: Accept, gate: PauseGate) -> None:
         """As `Acceptor.accept`."""
-        # A broker may stop between the moment a client is seen and the moment it is accepted.
+        # A broker may stop between the arrival of a client and its acceptance.
         sock = self._socket
         with self._scope:
             while sock.fileno() >= 0:
                 await trio.lowlevel.wait_readable(sock)
+                if gate.shut:
+                    await gate.wait()
                 if self._scope.cancel_called:
                     break
                 try:
-                    self._accept_waiting(accept)
+                    self._accept_waiting(accept, gate)
                 except BlockingIOError:
                     continue
-                except OSError as error:  # no descriptor left, or the client has gone
+                except OSError as error:  # no descriptor left, or the client has disconnected
                     log.warning("port %d could not accept a connection: %s", self.port, error)
-                    # Real time: the run's own clock may stand still.
+                    # Real time: the run's own clock may be frozen.
                     await trio.to_thread.run_sync(time.sleep, NO_DESCRIPTOR_PAUSE_S)
 
-    def _accept_waiting(self, accept: Accept) -> None:
-        """Accept the clients that wait. Raises BlockingIOError when there is none left.
+    def _accept_waiting(self, accept: Accept, gate: PauseGate) -> None:
+        """Accept the waiting clients. Raises BlockingIOError when none is left.
 
-        With one client a turn of the event loop, each would wait for a request of all others.
+        With one client per turn of the event loop, each would wait for a request of all others.
         """
         for _ in range(ACCEPTS_PER_TURN):
             client, address = self._socket.accept()
             accept(SocketTransport(client, self._pipelined), address)
+            if gate.shut:
+                break
 
 
 def _listening(host: str, port: int) -> socket.socket:

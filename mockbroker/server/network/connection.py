@@ -6,7 +6,7 @@ Fetch does not (see `pipelined_requests`). Handlers run on the connection's task
 thread, so a handler call is atomic, and a response that is ready costs no task switch.
 
 A request that Kafka would not answer (unknown API, version out of range, malformed bytes) closes
-the connection with one log line that names the client, the API and the byte.
+the connection. One log line names the client, the API and the byte.
 """
 
 from __future__ import annotations
@@ -32,14 +32,20 @@ from mockbroker.handlers.base import (
     RequestContext,
 )
 from mockbroker.handlers.throttling import RequestUsage, record_and_throttle
-from mockbroker.server.network.frame_reader import FrameReader, ProtocolError
+from mockbroker.server.network.frame_reader import (
+    REQUEST_BYTES_MAX,
+    REQUEST_ELEMENTS_MAX,
+    FrameReader,
+    LimitExceededError,
+    ProtocolError,
+)
 from mockbroker.server.network.pending_exchange import PendingExchange
 from mockbroker.server.network.routes import API_VERSIONS, Route, route_of
 from mockbroker.server.network.throttling import connection_throttle_ms, sleep_ms
 from mockbroker.server.network.transport import Buffer, Transport
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import response_codec
-from mockbroker_protocol.exceptions import DecodeError, EncodeError
+from mockbroker_protocol.exceptions import DecodeError, EncodeError, TooManyElementsError
 from mockbroker_protocol.headers import decode_request_header
 
 if TYPE_CHECKING:
@@ -50,18 +56,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mockbroker")
 
-# The task yields after so many responses without a wait for the next request.
+# The task yields after this many responses without a wait for the next request.
 ANSWERS_BETWEEN_YIELDS = 16
 _HEAD = struct.Struct(">ii").pack  # size and correlation id: response header v0
 _FLEXIBLE_HEAD = struct.Struct(">iix").pack  # and no tagged fields: v1
 
 
 class Connection(FrameReader):
-    """Serves one client until either side closes. `run()` returns when the connection is over."""
+    """Serves one client until either side closes. `run()` returns at the end of the connection."""
 
     __slots__ = (
         "_broker",
         "_cluster",
+        "_elements_max",
         "_info",
         "_journal",
         "_link",
@@ -86,9 +93,11 @@ class Connection(FrameReader):
         info: ConnectionInfo,
         link: Link,
     ) -> None:
-        """`transport` goes through `link`, which reports the next request while a Fetch waits."""
+        """`transport` uses `link`, which reports the next request during a waiting Fetch."""
         cluster = server.cluster
-        super().__init__(transport, server.stats, cluster.config("socket.request.max.bytes"))
+        request_bytes_max = cluster.config_int(REQUEST_BYTES_MAX)
+        super().__init__(transport, server.stats, request_bytes_max, server.request_memory)
+        self._elements_max = cluster.config_int(REQUEST_ELEMENTS_MAX)
         self._cluster = cluster
         self._broker = server.broker
         self._listener = info.listener = listener
@@ -104,7 +113,8 @@ class Connection(FrameReader):
         self.active_ms = cluster.runtime.now_ms()
         self.parked = False
         self._routes: dict[tuple[int, int], Route] = {}
-        # How long not to read after the response at hand, or before a refused connection is closed.
+        # The ms without reading after the present response, or before a refused connection is
+        # closed.
         self._mute_ms = connection_throttle_ms(cluster, server.broker, info)
 
     @property
@@ -131,11 +141,14 @@ class Connection(FrameReader):
         except ProtocolError as error:
             why = str(error)
             self._stats.protocol_errors += 1
+            if isinstance(error, LimitExceededError):
+                self._stats.exceeded(error.limit)
             log.warning("%s: %s; connection closed", self.peer, error)
-        except Exception as error:  # a defect of the broker must not end the cluster
+        except Exception as error:  # a defect of a handler must not end the cluster
             why = f"{type(error).__name__}: {error}"
             log.exception("%s: serving failed; connection closed", self.peer)
         finally:
+            self._give_memory()
             self._transport.close()
             self._info.closed = True
             self._stats.connections_closed += 1
@@ -143,7 +156,7 @@ class Connection(FrameReader):
                 self._journal.closed(self._now_ms(), self._broker.node_id, self._info, why)
 
     def abort(self, *, reset: bool) -> None:
-        """Close at once, with RST when `reset`; a request that is parked stays unanswered."""
+        """Close at once, with RST if `reset`; a parked request stays unanswered."""
         self._transport.close(reset=reset)
         self._scope.cancel()
 
@@ -158,6 +171,7 @@ class Connection(FrameReader):
             if self._journal is not None and self._journal.readers.full:
                 await self._wait_for_room(self._journal)
             answer = self.serve(frame)
+            self._give_memory()
             rest = await self._wait_for(answer) if isinstance(answer, PendingExchange) else answer
             if rest is None:
                 return "closed by the broker"
@@ -186,7 +200,7 @@ class Connection(FrameReader):
         return rest
 
     async def _wait_for_room(self, journal: Journal) -> None:
-        """The request waits for the journal's readers."""
+        """Delay the request until the journal's readers have made room."""
         from mockbroker.server.network.journal_backpressure import room_in
 
         self.parked = True
@@ -212,10 +226,10 @@ class Connection(FrameReader):
     # -- one request -------------------------------------------------------------------------------
 
     def serve(self, frame: bytearray) -> Sequence[Buffer] | PendingExchange | None:
-        """Serve one request: returns the bytes that the socket did not take, None to close the
+        """Serve one request; returns the bytes that the socket did not accept, None to close the
         connection, or a pending exchange.
 
-        `frame` is the request without its size. Raises ProtocolError where Kafka would close.
+        `frame` is the request without its size. Raises ProtocolError if Kafka would close.
         """
         throttling = self._cluster.quotas.throttling
         started_ns = perf_counter_ns() if self._trace is not None else 0
@@ -226,7 +240,7 @@ class Connection(FrameReader):
             raise ProtocolError(f"request header: {error}") from None
         now_ms = self.active_ms = self._now_ms()
         if self._timers.are_due(now_ms):
-            # The process was stopped. Timers that were due come before requests that waited.
+            # The process was stopped. Due timers run before waiting requests.
             self._timers.run_due(now_ms)
         context = RequestContext(
             self._cluster, self._broker, self._listener, header, self._info, now_ms
@@ -240,8 +254,8 @@ class Connection(FrameReader):
         if route is None:
             return self._serve_unsupported(context)
         try:
-            # Bytes left over are ignored: a 4.3 broker does, and librdkafka's Metadata has some.
-            request, _ = route.request.decode(view, position)
+            # Trailing bytes are ignored: a 4.3 broker does so, and librdkafka's Metadata has some.
+            request = self._decode(route, view, position)
         except DecodeError as error:
             raise ProtocolError(f"{route.api.key.name} v{header.api_version}: {error}") from None
         faults = self._cluster.faults
@@ -254,11 +268,22 @@ class Connection(FrameReader):
             if response.force_complete and not response.done and self._has_bytes:
                 response.force_complete()  # the next request has arrived
             if not response.done:
+                if response.unanswered and self._trace is not None:
+                    elapsed_ns = perf_counter_ns() - started_ns
+                    self._trace(context, request, response, elapsed_ns)
                 context.is_late = True
                 answer = partial(self._answer, context, request, route, started_ns)
                 return PendingExchange(response, answer, self.gate)
             response = response.response
         return self._answer(context, request, route, started_ns, response)
+
+    def _decode(self, route: Route, view: memoryview, position: int) -> object:
+        """The request at `position`. Raises DecodeError and LimitExceededError."""
+        try:
+            return route.request.decode_untrusted(view, position, self._elements_max)[0]
+        except TooManyElementsError as error:
+            name = f"{route.api.key.name} v{route.request.version}"
+            raise LimitExceededError(REQUEST_ELEMENTS_MAX, f"{name}: {error}") from None
 
     def handle(self, context: RequestContext, request: object, route: Route) -> object:
         """The handler's response, a parked one or an `Outcome`; an error response if it fails."""
@@ -283,7 +308,7 @@ class Connection(FrameReader):
         return ConnectionExchange(self, self._cluster.faults, fired, context, route, started_ns)
 
     def _route(self, version: tuple[int, int]) -> Route | None:
-        """The route of a request, None where the cluster does not serve it."""
+        """The route of a request, None if the cluster does not serve it."""
         route = route_of(version) if self._cluster.serves(*version) else None
         if route is not None:
             self._routes[version] = route
@@ -297,7 +322,9 @@ class Connection(FrameReader):
         started_ns: int,
         response: object,
     ) -> Sequence[Buffer] | None:
-        """Frame and send a response; the bytes that the socket did not take, None to close."""
+        """Frame and send a response; returns the bytes that the socket did not accept, None to
+        close.
+        """
         parts = self.frame(context, request, route, started_ns, response)
         return self._transport.send(parts) if parts else parts
 
@@ -309,10 +336,10 @@ class Connection(FrameReader):
         started_ns: int,
         response: object,
     ) -> Sequence[Buffer] | None:
-        """Count, trace and journal a response, and return its frame in pieces, to be sent at once.
+        """Count, trace and journal a response; returns its frame in pieces, to be sent at once.
 
-        Empty where there is no response, None to close the connection. `started_ns` is the arrival
-        of the request by `perf_counter_ns`; 0 where nothing is traced.
+        Empty without a response, None to close the connection. `started_ns` is the arrival of the
+        request by `perf_counter_ns`; 0 without a trace.
         """
         header = context.header
         requests = self._stats.requests
@@ -347,10 +374,10 @@ class Connection(FrameReader):
         self._stats.bytes_out += size + 4
         return ((_FLEXIBLE_HEAD if flexible else _HEAD)(size, header.correlation_id), *body)
 
-    def journal_unanswered(self, context: RequestContext, fate: str) -> None:
-        """Journal that a rule leaves a request without a response."""
+    def journal_unanswered(self, context: RequestContext, outcome: str) -> None:
+        """Journal a request that a rule leaves without a response."""
         if self._journal is not None:
-            self._journal_response(context, None, fate)
+            self._journal_response(context, None, outcome)
 
     def _journal_response(
         self,
@@ -359,7 +386,7 @@ class Connection(FrameReader):
         outcome: str,
         version: int | None = None,
     ) -> None:
-        """Journal the response to a request; `version` is the response's if it is another one."""
+        """Journal the response to a request; `version` is the response's if it differs."""
         header, marks = context.header, context.marks
         assert self._journal is not None
         self._journal.response(
@@ -371,7 +398,7 @@ class Connection(FrameReader):
             header.api_version if version is None else version,
             header.correlation_id,
             body,
-            outcome if marks is None else marks.fate or outcome,
+            outcome if marks is None else marks.outcome or outcome,
             () if marks is None else marks.rules,
         )
 
@@ -404,7 +431,7 @@ class Connection(FrameReader):
     # -- for exchanges that rules act on -----------------------------------------------------------
 
     async def send_all(self, parts: Sequence[Buffer]) -> None:
-        """Send all bytes of all parts. Raises OSError when the connection broke."""
+        """Send all bytes of all parts. Raises OSError if the connection broke."""
         rest = self._transport.send(parts)
         if rest:
             await self._transport.send_rest(rest)
@@ -417,6 +444,7 @@ class Connection(FrameReader):
         if frame is None:
             return
         answer = self.serve(frame)
+        self._give_memory()
         rest = await answer.sent() if isinstance(answer, PendingExchange) else answer
         if rest:
             await self._transport.send_rest(rest)
@@ -425,6 +453,7 @@ class Connection(FrameReader):
         frame = self._next_frame()
         if frame is not None:
             return frame
+        gone: Exception | None = None
         async with trio.open_nursery() as nursery:
 
             async def give_up() -> None:
@@ -433,12 +462,17 @@ class Connection(FrameReader):
                 nursery.cancel_scope.cancel()
 
             nursery.start_soon(give_up)
-            await self._receive()
+            try:
+                await self._receive()
+            except (OSError, trio.ClosedResourceError) as error:
+                gone = error  # the nursery would put it into a group
             nursery.cancel_scope.cancel()
+        if gone is not None:
+            raise gone
         return await self._read_frame() if self._has_bytes else None
 
     def mute(self, wait_ms: int) -> None:
-        """Read no request for `wait_ms` more after the response at hand (KIP-219)."""
+        """Read no request for another `wait_ms` after the present response (KIP-219)."""
         self._mute_ms += wait_ms
 
     def reset(self) -> None:

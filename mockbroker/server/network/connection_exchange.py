@@ -25,8 +25,8 @@ log = logging.getLogger("mockbroker")
 
 
 class ConnectionExchange(ServedExchange, PendingExchange):
-    """One request of a connection, as an `Exchange`. The connection waits for it as for any other
-    request that is not answered at once.
+    """One request of a connection, as an `Exchange`. The connection waits for it as for any parked
+    request.
     """
 
     __slots__ = (
@@ -61,7 +61,7 @@ class ConnectionExchange(ServedExchange, PendingExchange):
         """None: the rules decide how long the exchange takes."""
 
     async def sent(self) -> Sequence[Buffer] | None:
-        """Carry out the rules; empty, as nothing is left to send, or None to close."""
+        """Carry out the rules; returns no bytes, as nothing is left to send, or None to close."""
         try:
             await self._faulted.run()
         except (OSError, ProtocolError, trio.ClosedResourceError):
@@ -112,8 +112,8 @@ class ConnectionExchange(ServedExchange, PendingExchange):
     async def serve_next(self, within_ms: int) -> None:
         await self._connection.serve_next(within_ms)
 
-    def unanswered(self, fate: str) -> None:
-        self._connection.journal_unanswered(self._context, fate)
+    def unanswered(self, outcome: str) -> None:
+        self._connection.journal_unanswered(self._context, outcome)
 
     def mute(self, wait_ms: int) -> None:
         self._connection.mute(wait_ms)

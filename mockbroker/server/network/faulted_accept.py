@@ -1,4 +1,4 @@
-"""Accepting a connection while rules are in force: they may refuse it, stall it, or show it an
+"""Accepts a connection while rules are in force: they may refuse it, stall it, or give it an
 expired certificate. Imported only then.
 """
 
@@ -34,7 +34,7 @@ def accept_faulted(
     info: ConnectionInfo,
     make: Callable[[], ClientConnection],
 ) -> ClientConnection:
-    """The connection that `make` makes, unless a rule refuses or stalls it."""
+    """The connection from `make`, unless a rule refuses or stalls it."""
     decisions = engine.evaluate_accept(Facts.of_connection(host.broker, listener, info))
     stalled: StallHandshake | None = None
     rule: ActiveRule | None = None
@@ -101,7 +101,7 @@ class StalledConnection:
                 due_ms = self._runtime.now_ms() + self._for_ms
                 self._runtime.timers.call_at(due_ms, over.set)
             await over.wait()
-        await self._connection.run()  # which is over at once if it was aborted meanwhile
+        await self._connection.run()  # ends at once if the connection was aborted meanwhile
 
     def abort(self, *, reset: bool) -> None:
         self._connection.abort(reset=reset)

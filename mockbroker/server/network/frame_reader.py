@@ -6,21 +6,35 @@ import struct
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mockbroker.server.network.request_memory import RequestMemory
     from mockbroker.server.network.stats import Stats
     from mockbroker.server.network.transport import Transport
 
 # The buffer of small frames, which an idle connection holds too. A larger frame is read into a
-# buffer of its own size.
+# buffer of its own.
 BUFFER_BYTES = 16 * 1024
-# The first two bytes of a TLS handshake, where a frame has those of its size.
+# The first size of that buffer. It doubles each time it is full: a client that announces a large
+# frame takes memory only for the bytes that it sends.
+LARGE_BUFFER_BYTES = 256 * 1024
+# The first two bytes of a TLS handshake, in place of a frame's size.
 TLS_CLIENT_HELLO = 0x1603
 
 
+REQUEST_BYTES_MAX = "socket.request.max.bytes"
+REQUEST_ELEMENTS_MAX = "mockbroker.request.elements.max"
 _SIZE = struct.Struct(">i").unpack_from
 
 
 class ProtocolError(Exception):
     """The client broke the protocol; Kafka closes such a connection without a response."""
+
+
+class LimitExceededError(ProtocolError):
+    """The client exceeded the config `limit`."""
+
+    def __init__(self, limit: str, reason: str) -> None:
+        super().__init__(f"{reason}; the limit is {limit}")
+        self.limit = limit
 
 
 class FrameReader:
@@ -30,23 +44,35 @@ class FrameReader:
         "_answers",
         "_buffer",
         "_filled",
+        "_memory",
+        "_request_bytes_limit",
         "_request_bytes_max",
         "_start",
         "_stats",
+        "_taken",
         "_transport",
     )
 
-    def __init__(self, transport: Transport, stats: Stats, request_bytes_max: int) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        stats: Stats,
+        request_bytes_max: int,
+        memory: RequestMemory | None = None,
+    ) -> None:
         self._transport = transport
         self._stats = stats
         self._request_bytes_max = request_bytes_max
+        self._request_bytes_limit = REQUEST_BYTES_MAX
         self._buffer = memoryview(bytearray(BUFFER_BYTES))
         self._start = 0  # bytes [start, filled) of the buffer are still to be read
         self._filled = 0
+        self._memory = memory
+        self._taken = 0  # of that memory, by the frame at hand
         self._answers = 0  # since the task last waited for the client
 
     def _next_frame(self) -> bytearray | None:
-        """A frame that is whole in the buffer already, without its size, as a copy."""
+        """A frame that is already whole in the buffer, without its size, as a copy."""
         start = self._start + 4
         if self._filled < start:
             return None
@@ -79,10 +105,13 @@ class FrameReader:
             return size
         if size >> 16 == TLS_CLIENT_HELLO:
             raise ProtocolError("the client speaks TLS, which this listener does not")
-        raise ProtocolError(f"frame size {size} at byte 0 is outside 0..{self._request_bytes_max}")
+        reason = f"frame size {size} at byte 0 is outside 0..{self._request_bytes_max}"
+        if size < 0:
+            raise ProtocolError(reason)
+        raise LimitExceededError(self._request_bytes_limit, reason)
 
     async def _read_frame(self) -> bytearray | None:
-        """The next frame, which is not whole in the buffer yet; None at the end of the stream."""
+        """The next frame, if it is not whole in the buffer; None at the end of the stream."""
         while self._filled - self._start < 4:
             if self._start:
                 self._compact()
@@ -98,7 +127,16 @@ class FrameReader:
             return frame
         size = self._frame_size()
         self._stats.bytes_in += size + 4
+        if self._memory is not None and size > BUFFER_BYTES:
+            await self._memory.take(size)
+            self._taken = size
         return await self._read_large(self._start + 4, size)
+
+    def _give_memory(self) -> None:
+        """The frame at hand is handled, or never will be."""
+        if self._taken and self._memory is not None:
+            self._memory.give(self._taken)
+            self._taken = 0
 
     def _compact(self) -> None:
         """Move the bytes of the next frame to the start of the buffer."""
@@ -107,16 +145,16 @@ class FrameReader:
         self._start, self._filled = 0, len(rest)
 
     async def _read_large(self, start: int, size: int) -> bytearray:
-        """Read the rest of a frame into a buffer of its size, which the log may keep."""
+        """Read the rest of a frame into a buffer that grows to its size. The log may keep it."""
         have = self._filled - start
-        frame = bytearray(size)
-        view = memoryview(frame)
-        view[:have] = self._buffer[start : self._filled]
+        frame = bytearray(self._buffer[start : self._filled])
         self._start = self._filled = 0
         while have < size:
-            received = await self._transport.receive_into(view[have:], expect_data=True)
-            if received == 0:
-                raise ProtocolError(f"stream ended after {have} of {size} bytes of a frame")
-            have += received
-        view.release()
+            frame += bytes(min(max(LARGE_BUFFER_BYTES - have, have), size - have))
+            with memoryview(frame) as view:
+                while have < len(frame):
+                    received = await self._transport.receive_into(view[have:], expect_data=True)
+                    if received == 0:
+                        raise ProtocolError(f"stream ended after {have} of {size} bytes of a frame")
+                    have += received
         return frame

@@ -11,24 +11,24 @@ import trio
 from mockbroker.core.journal.journal import Journal
 from mockbroker.core.journal.reader_positions import ReaderPosition
 
-# How long clients wait for a reader that does not move: less than their request timeout. Real time,
+# The time for which clients wait for a stalled reader: less than their request timeout. Real time,
 # because the cluster's clock may be frozen.
-PATIENCE_S = 10.0
+READER_TIMEOUT_S = 10.0
 
 log = logging.getLogger("mockbroker")
 
 
 async def room_in(journal: Journal) -> None:
-    """Wait until there is room; for readers that do not move, at most PATIENCE_S."""
+    """Wait until there is room; at most READER_TIMEOUT_S for stalled readers."""
     while journal.readers.full:
         room = trio.Event()
         if journal.readers.when_room(room.set):
-            _check_later(journal)  # the first that waits does so for all
+            _check_later(journal)  # the first waiter does so for all
         await room.wait()
 
 
 def _check_later(journal: Journal) -> None:
-    """Check the readers after PATIENCE_S, by a thread: no clock of this run is real time."""
+    """Check the readers after READER_TIMEOUT_S, by a thread: no clock of this run is real time."""
     here = trio.lowlevel.current_trio_token()
     seen = journal.readers.positions()
 
@@ -36,7 +36,7 @@ def _check_later(journal: Journal) -> None:
         with suppress(trio.RunFinishedError):
             here.run_sync_soon(_check, journal, seen)
 
-    timer = threading.Timer(PATIENCE_S, ring)
+    timer = threading.Timer(READER_TIMEOUT_S, ring)
     timer.daemon = True
     timer.start()
 
@@ -49,7 +49,7 @@ def _check(journal: Journal, seen: dict[ReaderPosition, int]) -> None:
             "a reader of the journal has not moved from entry %d for %g s while clients waited; "
             "it may miss entries from now on",
             reader.position,
-            PATIENCE_S,
+            READER_TIMEOUT_S,
         )
     if journal.readers.full:
         _check_later(journal)

@@ -1,4 +1,4 @@
-"""Exchanges whose response is not complete yet, and how it is sent then."""
+"""Exchanges whose response is not complete yet, and the sending of their responses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import outcome
 import trio
 
 from mockbroker.handlers.base import Parked
-from mockbroker.server.network.socket_server import PauseGate
+from mockbroker.server.network.pause_gate import PauseGate
 from mockbroker.server.network.transport import Buffer
 
 # Wakes a task whose response is complete while the broker is paused.
@@ -33,13 +33,13 @@ class PendingExchange:
 
     @property
     def force_complete(self) -> Callable[[], None] | None:
-        """Completes the reply with what there is; None where that is impossible."""
+        """Completes the reply with the available records; None if that is impossible."""
         return self._parked.force_complete
 
     async def sent(self) -> Sequence[Buffer] | None:
-        """Sleep until the reply is complete and sent; returns what `answer` returned.
+        """Sleep until the reply is complete and sent; returns the result of `answer`.
 
-        The task that completes the reply sends it, before this task runs again: a Fetch gets its
+        The task that completes the reply sends it before this task runs again: a Fetch gets its
         records while their Produce is still handled, one turn of the event loop earlier. An error
         of the sending is raised here, because it belongs to this connection. The reply of a paused
         broker waits until it is resumed.

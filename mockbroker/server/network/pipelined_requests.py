@@ -1,9 +1,9 @@
 """The next request of a client whose Fetch still waits for records.
 
-Responses leave in the order of the requests, so a request behind a waiting Fetch waits for it. In
-Kafka that takes half a second as a rule. Spark's source pays it at the end of each micro-batch,
-because its ListOffsets is behind its own Fetch. Here the Fetch is completed with what there is when
-the next request arrives. To the client this looks like records that came in that moment.
+Responses leave in the order of the requests, so a request behind a waiting Fetch waits for it:
+usually half a second in Kafka. Spark's source waits so at the end of each micro-batch, because its
+ListOffsets is behind its own Fetch. Here the arrival of the next request completes the Fetch with
+the available records. To the client this looks like records that arrived in that moment.
 
 With trio alone, each Fetch would need a second task. One epoll set, which trio watches like a
 socket, needs two system calls. Without epoll (macOS), a Fetch waits as in Kafka.
@@ -39,7 +39,9 @@ class PipelinedRequests:
         self._waiting: dict[int, tuple[socket.socket, Callable[[], None]]] = {}
 
     def expect(self, sock: socket.socket, on_readable: Callable[[], None]) -> None:
-        """Call `on_readable` when the client at `sock` has sent more. `forget` must follow."""
+        """Call `on_readable` when the client at `sock` has sent more bytes. `forget` must
+        follow.
+        """
         fd = sock.fileno()
         if fd >= 0:
             self._waiting[fd] = (sock, on_readable)
@@ -75,7 +77,7 @@ class PipelinedRequests:
 
 
 def _has_bytes(sock: socket.socket) -> bool:
-    """Whether there are bytes to read; False where the client has only closed its side."""
+    """Whether there are bytes to read; False if the client has only closed its side."""
     try:
         return bool(sock.recv(1, socket.MSG_PEEK))
     except OSError:

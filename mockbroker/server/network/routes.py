@@ -18,7 +18,7 @@ class Route:
         self.api = api
         self.request: Codec = request_codec(api.key, version)
         self.response: Codec = response_codec(api.key, version)
-        # ApiVersions always answers with header v0, which any client can read (KIP-511).
+        # The header of ApiVersions is always v0, which any client can read (KIP-511).
         self.flexible_response_header = self.response.flexible and api.key != API_VERSIONS
 
 
@@ -27,7 +27,7 @@ _ROUTES: dict[tuple[int, int], Route] = {}
 
 
 def route_of(version: tuple[int, int]) -> Route | None:
-    """The route of an (API key, version); None where no handler serves it."""
+    """The route of an (API key, version); None without a handler."""
     route = _ROUTES.get(version)
     if route is None:
         api_key, api_version = version

@@ -1,13 +1,14 @@
-"""The ports and connections of one broker, which live and die with it.
+"""The ports and connections of one broker, which open and close with its process.
 
-A stopped broker is for its clients what a dead process is: its connections end (FIN after a
-controlled shutdown, RST after a kill) and its ports refuse. A *paused* broker is a process stopped
-with SIGSTOP: the kernel still accepts for it, but it reads and answers nothing until it is resumed.
+To clients a stopped broker is a dead process: its connections end (FIN after a controlled shutdown,
+RST after a kill) and its ports refuse. A *paused* broker is a process stopped with SIGSTOP: the
+kernel still accepts connections, but nothing is read or answered until it is resumed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,6 +16,10 @@ import trio
 
 from mockbroker.handlers.base import ConnectionInfo, RequestContext
 from mockbroker.server.config import ListenerSpec, ServerError
+from mockbroker.server.network.connection_quotas import MAX_CONNECTIONS, ConnectionQuotas
+from mockbroker.server.network.pause_gate import PauseGate
+from mockbroker.server.network.request_memory import REQUEST_MEMORY, RequestMemory
+from mockbroker.server.network.throttling import sleep_ms
 
 if TYPE_CHECKING:
     from mockbroker.core.brokers.broker import Broker
@@ -23,14 +28,16 @@ if TYPE_CHECKING:
     from mockbroker.server.network.stats import Stats
 
 
+log = logging.getLogger("mockbroker")
+
 # Called after each response: (context, request, response or outcome, nanoseconds).
 Trace = Callable[[RequestContext, object, object, int], None]
 
 
 class ClientConnection(Protocol):
-    """One client's connection, as its socket server sees it.
+    """One client's connection, for its socket server.
 
-    `active_ms` is the time of the last request or response; `parked` while a request waits.
+    `active_ms` is the time of the last request or response; `parked` is True while a request waits.
     """
 
     active_ms: int
@@ -54,34 +61,10 @@ class ClientConnection(Protocol):
 Connect = Callable[["SocketServer", ListenerSpec, "Link", tuple[str, int]], ClientConnection]
 
 
-class PauseGate:
-    """Shut while the broker is paused: nothing is read or answered then."""
-
-    __slots__ = ("_opened", "shut")
-
-    def __init__(self) -> None:
-        self.shut = False
-        self._opened = trio.Event()
-
-    def close(self) -> None:
-        if not self.shut:
-            self.shut = True
-            self._opened = trio.Event()
-
-    def open(self) -> None:
-        self.shut = False
-        self._opened.set()
-
-    async def wait(self) -> None:
-        """Return once the gate is open."""
-        while self.shut:
-            await self._opened.wait()
-
-
 class SocketServer:
     """The ports and connections of one broker. Its methods are called in the cluster's run.
 
-    `cluster`, `broker`, `gate`, `stats` and `trace` are what its connections serve with.
+    Its connections use `cluster`, `broker`, `gate`, `stats` and `trace`.
     """
 
     def __init__(
@@ -93,18 +76,24 @@ class SocketServer:
         connect: Connect,
         stats: Stats,
         trace: Trace | None,
+        listener_configs: Callable[[ListenerSpec], Mapping[str, str]],
     ) -> None:
         self.cluster = cluster
         self.broker = broker
-        self.gate = PauseGate()
+        self.gate = PauseGate()  # shut while the broker is paused: nothing is read or answered
+        self._quotas = ConnectionQuotas(cluster, broker.node_id, stats)
+        for listener in listeners:
+            self._quotas.add_listener(listener.name, listener_configs(listener))
+        memory = cluster.config_int(REQUEST_MEMORY)
+        self.request_memory = RequestMemory(memory, stats) if memory >= 0 else None
         self.stats = stats
         self.trace = trace
         self._listeners = listeners
         self._network = network
         self._connect = connect
-        self._port_numbers: dict[str, int] = {}  # by listener; a broker comes back where it was
+        self._port_numbers: dict[str, int] = {}  # by listener; a restarted broker keeps its ports
         self._acceptors: list[tuple[Acceptor, ListenerSpec]] = []
-        self._connections: dict[ClientConnection, None] = {}  # in the order in which they came
+        self._connections: dict[ClientConnection, None] = {}  # in the order of their arrival
         self._nursery: trio.Nursery | None = None
 
     @property
@@ -112,9 +101,9 @@ class SocketServer:
         return bool(self._acceptors)
 
     def bind(self, *, new_ports: bool = False) -> None:
-        """Listen, on the ports of last time unless `new_ports`, and tell the cluster where.
+        """Listen, on the former ports unless `new_ports`, and set the broker's endpoints.
 
-        Raises ServerError that names the address which is taken; then nothing is bound.
+        Raises ServerError that names a taken address; then nothing is bound.
         """
         if self.up:
             return
@@ -155,8 +144,8 @@ class SocketServer:
         return [connection.info for connection in self._connections]
 
     def close_idle(self, before_ms: int) -> int | None:
-        """Close the connections not active since `before_ms`; returns when the one that has been
-        idle longest of the others was active, None without such a one.
+        """Close the connections not active since `before_ms`; returns the oldest last activity of
+        the others, or None without others.
 
         A client that waits for an answer is not idle (connections.max.idle.ms).
         """
@@ -182,17 +171,46 @@ class SocketServer:
 
     def _start_accepting(self, nursery: trio.Nursery) -> None:
         for acceptor, listener in self._acceptors:
-            nursery.start_soon(acceptor.accept, partial(self._accept, listener, nursery))
+            accept = partial(self._accept, listener, nursery)
+            nursery.start_soon(acceptor.accept, accept, self._quotas.gate(listener.name))
 
     def _accept(
         self, listener: ListenerSpec, nursery: trio.Nursery, link: Link, peer: tuple[str, int]
     ) -> None:
+        limit = self._quotas.exceeded_by(link, peer[0])
+        if limit is not None:
+            self.stats.exceeded(limit)
+            log.warning(
+                "broker %d client %s:%d: connection refused; the limit is %s",
+                self.broker.node_id,
+                *peer,
+                limit,
+            )
+            link.close()
+            return
         connection = self._connect(self, listener, link, peer)
         self._connections[connection] = None
-        nursery.start_soon(self._serve, connection)
+        wait_ms = self._quotas.opened(listener.name, peer[0])
+        if self._quotas.evicts(listener.name):
+            self._evict(listener.name)
+        nursery.start_soon(self._serve, connection, listener.name, peer[0], wait_ms)
 
-    async def _serve(self, connection: ClientConnection) -> None:
+    def _evict(self, protected: str) -> None:
+        """Close the connection of another listener that was idle longest; one that waits for an
+        answer is the last to go.
+        """
+        others = [each for each in self._connections if each.info.listener != protected]
+        if others:
+            self.stats.exceeded(MAX_CONNECTIONS)
+            min(others, key=lambda each: (each.parked, each.active_ms)).abort(reset=False)
+
+    async def _serve(
+        self, connection: ClientConnection, listener: str, host: str, wait_ms: int
+    ) -> None:
         try:
+            if wait_ms:
+                await sleep_ms(self.cluster.runtime, wait_ms)
             await connection.run()
         finally:
             self._connections.pop(connection, None)
+            self._quotas.closed(listener, host)

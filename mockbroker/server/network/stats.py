@@ -1,10 +1,10 @@
-"""Counters of a running server, plain integers: the broker's hot path adds, `/metrics` reads."""
+"""Counters of a running server as plain integers, which `/metrics` reads."""
 
 from __future__ import annotations
 
 
 class Stats:
-    """What the listeners of one cluster have seen since it started."""
+    """The totals of one cluster's listeners since the start."""
 
     __slots__ = (
         "bytes_in",
@@ -12,6 +12,7 @@ class Stats:
         "connections_closed",
         "connections_opened",
         "failed_authentications",
+        "limits_exceeded",
         "protocol_errors",
         "requests",
     )
@@ -23,8 +24,13 @@ class Stats:
         self.bytes_out = 0
         self.protocol_errors = 0
         self.failed_authentications = 0
+        self.limits_exceeded: dict[str, int] = {}  # limit -> connections closed for it
         self.requests: dict[int, int] = {}  # API key -> requests answered
 
     @property
     def connections_open(self) -> int:
         return self.connections_opened - self.connections_closed
+
+    def exceeded(self, limit: str) -> None:
+        """Count a connection that is closed because its client exceeded the config `limit`."""
+        self.limits_exceeded[limit] = self.limits_exceeded.get(limit, 0) + 1

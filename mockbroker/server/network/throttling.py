@@ -1,4 +1,4 @@
-"""Throttled connections: closed late, or not read for a while (KIP-219), on the cluster's clock."""
+"""Throttled connections: closed late, or not read for a time (KIP-219), on the cluster's clock."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def sleep_ms(runtime: Runtime, wait_ms: int) -> None:
 def connection_throttle_ms(cluster: Cluster, broker: Broker, info: ConnectionInfo) -> int:
     """The ms after which a new connection is closed, because its address has too many; else 0.
 
-    It is closed late, so that a client that reconnects at once does not connect faster for it
+    The delay keeps a client that reconnects at once from connecting faster
     (ConnectionThrottledException).
     """
     throttling = cluster.quotas.throttling

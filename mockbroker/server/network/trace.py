@@ -1,11 +1,10 @@
-"""`serve --trace`: what did my client send, and what was it told? One readable line for each
-request.
+"""`serve --trace`: one readable line for each request with its answer.
 
     12:00:01.123 1 #7 sarama@127.0.0.1:50123 PRODUCE v9 acks=-1 topic_data=[name=orders …] -> …
     0.21 ms
 
-Fields that hold their default are left out, so what stands in the line is what the client chose to
-say. Secrets are not shown: of bytes only the number, of passwords among configs nothing.
+Fields with their default are left out: the line shows the client's own choices. Secrets are not
+shown: of bytes only the number, of passwords among configs nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ from datetime import UTC, datetime
 import msgspec
 
 from mockbroker.core.journal.plain import is_secret_config
-from mockbroker.handlers.base import APIS, EncodedResponse, Outcome, RequestContext
+from mockbroker.core.shortening import shortened
+from mockbroker.handlers.base import APIS, EncodedResponse, Outcome, Parked, RequestContext
 
 FIELD_CHARS_MAX = 60
 SIDE_CHARS_MAX = 600
@@ -27,9 +27,9 @@ LIST_ITEMS_MAX = 8
 def print_trace(
     context: RequestContext, request: object, response: object, elapsed_ns: int
 ) -> None:
-    """Print one exchange to standard error, if anybody still reads it."""
+    """Print one exchange to standard error; a closed standard error is ignored."""
     line = trace_line(context, request, response, elapsed_ns)
-    # A reader that goes away, as `head` does, is no reason to close the client's connection.
+    # A closed reader, such as `head`, must not close the client's connection.
     with contextlib.suppress(BrokenPipeError):
         print(line, file=sys.stderr, flush=True)  # noqa: T201
 
@@ -48,6 +48,8 @@ def trace_line(context: RequestContext, request: object, response: object, elaps
 
 
 def _answer(response: object) -> str:
+    if isinstance(response, Parked):
+        return f"(no answer, as by Kafka: {response.unanswered})"
     if isinstance(response, Outcome):
         return f"({response.value})"
     if isinstance(response, EncodedResponse):
@@ -56,8 +58,7 @@ def _answer(response: object) -> str:
 
 
 def _side(message: object) -> str:
-    text = _fields(message)
-    return text if len(text) <= SIDE_CHARS_MAX else text[: SIDE_CHARS_MAX - 1] + "…"
+    return shortened(_fields(message), SIDE_CHARS_MAX)
 
 
 def _fields(message: object) -> str:
@@ -90,6 +91,6 @@ def _value(value: object) -> str:
                 items.append(f"… {len(value) - LIST_ITEMS_MAX} more")
             return "[" + ", ".join(items) + "]"
         case str():
-            return value if len(value) <= FIELD_CHARS_MAX else value[:FIELD_CHARS_MAX] + "…"
+            return shortened(value, FIELD_CHARS_MAX)
         case _:
             return str(value)

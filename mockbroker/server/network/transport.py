@@ -31,25 +31,25 @@ class Transport(Protocol):
     async def receive_into(self, view: memoryview, *, expect_data: bool = False) -> int:
         """Fill a prefix of `view`; returns the number of bytes, 0 at end of stream.
 
-        With `expect_data` it tries before it waits, for a client in the middle of a frame.
-        Raises OSError when the connection broke, trio.ClosedResourceError once this side is closed.
+        With `expect_data` it tries before it waits, for a client in the middle of a frame. Raises
+        OSError if the connection broke, trio.ClosedResourceError once this side is closed.
         """
         ...
 
     def send(self, parts: Sequence[Buffer]) -> Sequence[Buffer]:
-        """Send as much as possible without waiting; returns the rest, empty as a rule.
+        """Send as many bytes as possible without waiting; returns the rest, usually empty.
 
-        The rest must go to `send_rest` before anything else is sent. Raises OSError when the
+        The rest must go to `send_rest` before anything else is sent. Raises OSError if the
         connection broke.
         """
         ...
 
     async def send_rest(self, parts: Sequence[Buffer]) -> None:
-        """Send all bytes of all parts, in order. Raises OSError when the connection broke."""
+        """Send all bytes of all parts, in order. Raises OSError if the connection broke."""
         ...
 
     def close(self, *, reset: bool = False) -> None:
-        """Close at once: with FIN, or with RST when `reset`. Idempotent."""
+        """Close at once: with FIN, or with RST if `reset`. Idempotent."""
         ...
 
 
@@ -71,6 +71,11 @@ class SocketTransport:
     def socket(self) -> socket.socket:
         """The socket, for TLS on top of it."""
         return self._socket
+
+    @property
+    def descriptor(self) -> int | None:
+        """As `Link.descriptor`."""
+        return self._socket.fileno()
 
     def expect(self, on_readable: Callable[[], None]) -> None:
         """As `Link.expect`; without epoll, `on_readable` is never called."""

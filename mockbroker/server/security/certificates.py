@@ -1,8 +1,8 @@
-"""A certificate authority for tests, made on demand, with the files that clients need.
+"""A certificate authority for tests, made on demand, with the files for clients.
 
-Nothing here keeps a secret: keys lie unencrypted in a directory that is removed with the cluster,
-and the stores have a well-known password. Needs `cryptography` (`pip install 'mockbroker[tls]'`),
-which is imported with the first TLS listener.
+Nothing here is secret: keys lie unencrypted in a directory that is removed with the cluster, and
+the stores have a well-known password. Needs the extra `tls`, which is imported with the first TLS
+listener.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ try:
     from cryptography.hazmat.primitives.serialization import pkcs12
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 except ImportError as error:  # pragma: no cover - the test environment has it
+    from mockbroker.extras import missing
     from mockbroker.server.config import ServerError
 
-    raise ServerError(
-        "test certificates need the package cryptography: pip install 'mockbroker[tls]'"
-    ) from error
+    raise ServerError(missing("test certificates need", "cryptography")) from error
 
 STORE_PASSWORD = "mockbroker"  # noqa: S105 - Java requires one; it protects nothing
 
@@ -49,17 +48,17 @@ class ClientFiles:
 
 @dataclass(frozen=True)
 class ServerFiles:
-    """What `ssl.SSLContext.load_cert_chain` takes."""
+    """The arguments of `ssl.SSLContext.load_cert_chain`."""
 
     certificate_path: Path
     key_path: Path
 
 
 class Authority:
-    """A certificate authority with its files in `directory`; one that is there already is used.
+    """A certificate authority with its files in `directory`; an existing one is used.
 
     `ca_path` is its certificate as PEM, `truststore_path` the same as PKCS12 for Java. Raises
-    ValueError when files in the directory are malformed.
+    ValueError if files in the directory are malformed.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -109,7 +108,7 @@ class Authority:
     def server(self, hosts: Iterable[str], *, expired: bool = False) -> ServerFiles:
         """A server certificate for these host names and addresses.
 
-        An `expired` one has expired an hour ago, and has files of its own.
+        An `expired` one expired an hour ago, and has files of its own.
         """
         names = [_general_name(host) for host in dict.fromkeys(hosts)]
         key, certificate = self._issue(
@@ -127,7 +126,7 @@ class Authority:
     def client(self, name: str = "client", *, organizational_unit: str = "tests") -> ClientFiles:
         """A client certificate with the subject `CN=name,OU=organizational_unit,O=mockbroker`.
 
-        Its files are named after the client. One that exists already is returned.
+        Its files are named after the client. An existing certificate is returned.
         """
         stem = "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
         files = ClientFiles(

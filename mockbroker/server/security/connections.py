@@ -20,7 +20,7 @@ from mockbroker.handlers.authentication import delayed_failure
 from mockbroker.handlers.base import ConnectionInfo, EncodedResponse, RequestContext
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.server.network.connection import Connection
-from mockbroker.server.network.frame_reader import ProtocolError
+from mockbroker.server.network.frame_reader import REQUEST_BYTES_MAX, ProtocolError
 from mockbroker.server.network.pending_exchange import PendingExchange
 from mockbroker.server.network.routes import Route
 from mockbroker.server.network.transport import Buffer, Transport
@@ -38,6 +38,7 @@ log = logging.getLogger("mockbroker")
 _API_KEY = struct.Struct(">h").unpack_from
 _SIZE = struct.Struct(">i").pack
 _API_VERSIONS = int(ApiKey.API_VERSIONS)
+UNAUTHENTICATED_BYTES_MAX = "sasl.server.max.receive.size"
 
 
 class SecureConnection(Connection):
@@ -55,7 +56,7 @@ class SecureConnection(Connection):
         tls: TlsTransport | None,
         mapper: PrincipalMapper,
     ) -> None:
-        """As `Connection`; `tls` is the part of `transport` that has yet to shake hands."""
+        """As `Connection`; `tls` is the part of `transport` that performs the handshake."""
         super().__init__(transport, server, listener, info, link)
         self._tls = tls
         self._mapper = mapper
@@ -100,9 +101,10 @@ class SaslConnection(SecureConnection):
         super().__init__(transport, server, listener, info, link, tls, mapper)
         self._sasl = sasl
         info.sasl = sasl
-        # A client that is not authenticated must not make the broker hold a large frame.
+        # An unauthenticated client must not make the broker hold a large frame.
         self._request_bytes_authenticated = self._request_bytes_max
-        self._request_bytes_max = self._cluster.config_int("sasl.server.max.receive.size")
+        self._request_bytes_max = self._cluster.config_int(UNAUTHENTICATED_BYTES_MAX)
+        self._request_bytes_limit = UNAUTHENTICATED_BYTES_MAX
 
     async def _shake_hands(self, tls: TlsTransport) -> None:
         await super()._shake_hands(tls)
@@ -150,7 +152,7 @@ class SaslConnection(SecureConnection):
         started_ns: int,
         response: object,
     ) -> Sequence[Buffer] | None:
-        """As `Connection.frame`. A refused client gets this response, and nothing after it."""
+        """As `Connection.frame`. A refused client gets this response and no other."""
         parts = super().frame(context, request, route, started_ns, response)
         sasl = self._sasl
         if sasl.failed:
@@ -159,7 +161,7 @@ class SaslConnection(SecureConnection):
             encoded = isinstance(response, EncodedResponse)
             sasl.versions_answered(0 if encoded else int(getattr(response, "error_code", 0)))
         elif sasl.complete:
-            self._request_bytes_max = self._request_bytes_authenticated
+            self._authenticated()
         return parts
 
     def _serve_raw_token(self, frame: bytearray) -> Sequence[Buffer] | PendingExchange | None:
@@ -172,7 +174,7 @@ class SaslConnection(SecureConnection):
             return PendingExchange(waiting, lambda _: self._refused(), self.gate)
         if sasl.complete:
             self._info.principal = sasl.principal
-            self._request_bytes_max = self._request_bytes_authenticated
+            self._authenticated()
         self._stats.bytes_out += len(answer.token) + 4
         return self._transport.send((_SIZE(len(answer.token)), answer.token))
 
@@ -186,7 +188,7 @@ class SaslConnection(SecureConnection):
             )
             if route is None:
                 raise ProtocolError(self._sasl.reason)
-            request, _ = route.request.decode(view, position)
+            request = self._decode(route, view, position)
         except DecodeError as error:
             raise ProtocolError(f"{self._sasl.reason}: {error}") from None
         context = RequestContext(
@@ -203,8 +205,13 @@ class SaslConnection(SecureConnection):
             parked, lambda late: self._answer(context, request, route, 0, late), self.gate
         )
 
+    def _authenticated(self) -> None:
+        """Allow the client to send large frames."""
+        self._request_bytes_max = self._request_bytes_authenticated
+        self._request_bytes_limit = REQUEST_BYTES_MAX
+
     def _refused(self) -> None:
-        """Authentication has failed: the connection closes after the response at hand."""
+        """Close the connection after the present response: authentication has failed."""
         sasl = self._sasl
         if not self.is_over:
             self._stats.failed_authentications += 1

@@ -1,7 +1,7 @@
 """The secured listeners of a cluster: TLS, SASL, or both.
 
-Imported only where some listener is not PLAINTEXT. Certificates and keys come from the `ssl.*`
-configs as in Kafka. Where these name none, a test authority is made, and clients find its files in
+Imported only for listeners other than PLAINTEXT. Certificates and keys come from the `ssl.*`
+configs as in Kafka. Without these, a test authority is made, and clients find its files in
 `directory`.
 """
 
@@ -42,14 +42,14 @@ TOKEN_KEY = "tokens.key"  # noqa: S105 - the name of a file
 
 
 class ListenerConfigs:
-    """The broker configs as they are now for one listener: its own outrank the cluster's."""
+    """The present broker configs of one listener: its own outrank the cluster's."""
 
     def __init__(self, listener: ListenerSpec, own: dict[str, str], cluster: Cluster) -> None:
         self.listener = listener
         self._cluster = cluster
         self._own: dict[str, ConfigValue] = {}
         for name, text in own.items():
-            # Kafka lets some be set for one mechanism: scram-sha-256.connections.max.reauth.ms.
+            # Kafka allows some for one mechanism: scram-sha-256.connections.max.reauth.ms.
             mechanism, dot, rest = name.partition(".")
             plain = rest if dot and mechanism.upper() in SASL_MECHANISMS else name
             definition = BROKER_CONFIGS.get(plain)
@@ -58,7 +58,7 @@ class ListenerConfigs:
             self._own[name] = definition.parse(text)
 
     def own(self, name: str) -> ConfigValue:
-        """The listener's own value; None where it has none."""
+        """The listener's own value; None without one."""
         return self._own.get(name)
 
     def get(self, name: str) -> ConfigValue:
@@ -66,7 +66,7 @@ class ListenerConfigs:
         return self._cluster.configs.get(name) if own is None else own
 
     def text(self, name: str) -> str | None:
-        """A config that is text; None where it is empty or not set."""
+        """A config that is text; None if it is empty or not set."""
         value = self.get(name)
         assert value is None or isinstance(value, str)
         return value or None
@@ -83,8 +83,8 @@ class ListenerConfigs:
 
 
 class Security:
-    """The secured listeners of one cluster. Raises ServerError or ConfigError where a config is
-    wrong. `close` removes the directory of clients' files if it is a temporary one.
+    """The secured listeners of one cluster. Raises ServerError or ConfigError for an invalid
+    config. `close` removes the directory of clients' files if it is a temporary one.
     """
 
     def __init__(self, config: ServerConfig, cluster: Cluster) -> None:
@@ -153,7 +153,7 @@ class Security:
         info: ConnectionInfo,
         wrap: Callable[[Transport], Transport],
     ) -> SecureConnection:
-        """A connection of a secured listener; `wrap` goes around the transport that TLS is in."""
+        """A connection of a secured listener; `wrap` wraps the transport below TLS."""
         secured = self.listeners[listener]
         tls = secured.tls_transport(link)
         serving = (wrap(tls or link), server, listener, info, link, tls, secured.mapper)
@@ -181,13 +181,13 @@ class Security:
         return hosts
 
     def close(self) -> None:
-        """Remove what was made for the run. Idempotent."""
+        """Remove temporary files. Idempotent."""
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
 
 class SecuredListener:
-    """One listener that is not PLAINTEXT, with what its connections share."""
+    """One listener other than PLAINTEXT, with the shared state of its connections."""
 
     def __init__(self, security: Security, settings: ListenerConfigs) -> None:
         self._security = security
@@ -209,7 +209,7 @@ class SecuredListener:
             self.realm = _realm(security, settings)
 
     def tls_transport(self, link: Link) -> TlsTransport | None:
-        """The transport of a new connection, before its handshake; None where there is no TLS."""
+        """The transport of a new connection, before its handshake; None without TLS."""
         if self.context is None:
             return None
         assert isinstance(link, SocketTransport)  # nothing else carries TLS
@@ -217,7 +217,7 @@ class SecuredListener:
         return TlsTransport(link, context)
 
     def show_expired_certificate(self) -> None:
-        """Show an expired certificate to the next connection."""
+        """Use an expired certificate for the next connection."""
         if self.context is None:
             return
         if self._expired_context is None:
@@ -229,7 +229,7 @@ class SecuredListener:
 
 def _realm(security: Security, settings: ListenerConfigs) -> Realm:
     def mechanisms() -> Sequence[str]:
-        # The config may change while the cluster runs, also to mechanisms that are not played.
+        # The config may change while the cluster runs, also to unsupported mechanisms.
         enabled = settings.texts("sasl.enabled.mechanisms")
         return [mechanism for mechanism in enabled if mechanism in SASL_MECHANISMS]
 

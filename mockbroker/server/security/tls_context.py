@@ -26,11 +26,11 @@ _JKS_MAGIC = b"\xfe\xed\xfe\xed"
 
 
 def server_context(security: Security, settings: ListenerConfigs) -> ssl.SSLContext:
-    """The context of one listener. Raises ServerError that names the file or config at fault."""
+    """The context of one listener. Raises ServerError that names the faulty file or config."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _limit_versions(context, settings)
-    # A session ticket that the client has not read when it closes turns its FIN into a RST, and the
-    # last requests of a producer with acks=0 would be lost.
+    # An unread session ticket turns the FIN of a closing client into a RST, and the last requests
+    # of a producer with acks=0 would be lost.
     context.num_tickets = 0
     # On SASL_SSL only the listener's own config counts (KIP-684): clients authenticate by SASL.
     own = settings.own("ssl.client.auth")
@@ -85,7 +85,7 @@ def _load_keys(context: ssl.SSLContext, security: Security, settings: ListenerCo
     path = security.directory / f"keystore-{settings.listener.name.lower()}.pem"
     write_private(path, pem)
     try:
-        # Without a password, OpenSSL would prompt for that of an encrypted key.
+        # Without a password, OpenSSL would prompt for the one of an encrypted key.
         context.load_cert_chain(path, password=key_password or "")
     except ssl.SSLError as error:
         raise ServerError(
@@ -111,7 +111,7 @@ def _load_trust(context: ssl.SSLContext, security: Security, settings: ListenerC
 
 
 def _read_store(location: str, password: str | None) -> tuple[bytes, bytes]:
-    """(certificates, key) as PEM, out of a PEM or PKCS12 file."""
+    """Certificates and key as PEM, from a PEM or PKCS12 file."""
     try:
         data = Path(location).read_bytes()
     except OSError as error:

@@ -1,7 +1,8 @@
-"""TLS over a non-blocking socket, behind the same interface as a plain one.
+"""TLS over a non-blocking socket, with the interface of a plain transport.
 
-OpenSSL works on two memory buffers and never sees the socket. A TLS connection therefore waits
-where a plain one does, and `send` is a plain call that returns what the socket did not take.
+OpenSSL works on two memory buffers without the socket. A TLS connection therefore waits at the same
+points as a plain one, and `send` is a plain call that returns the bytes that the socket did not
+accept.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import trio
 from mockbroker.server.network.transport import Buffer, SocketTransport
 
 RECEIVE_BYTES = 64 * 1024
-# The bytes encrypted before the socket must take some: a slow reader of a large response costs this
-# much memory, not a second copy of the response.
+# The bytes encrypted before the socket must accept some: a slow reader of a large response costs
+# this much memory, not a second copy of the response.
 ENCRYPT_BYTES_MAX = 256 * 1024
 
-# What `send` returns when all parts are encrypted, but not all encrypted bytes are sent.
+# The result of `send` if all parts are encrypted, but not all encrypted bytes are sent.
 _ONLY_ENCRYPTED: Sequence[Buffer] = (b"",)
 
 
@@ -37,8 +38,8 @@ class TlsTransport:
         self._encrypted = memoryview(b"")  # not sent yet
 
     async def handshake(self) -> None:
-        """Shake hands. Raises `ssl.SSLError` when either side refuses, after the alert is sent, and
-        ConnectionError when the client closed.
+        """Shake hands. Raises `ssl.SSLError` if either side refuses, after the alert is sent, and
+        ConnectionError if the client closed.
         """
         while True:
             try:
@@ -74,7 +75,7 @@ class TlsTransport:
             except ssl.SSLWantReadError:
                 await self._flush()
                 if not await self._feed(expect_data=expect_data):
-                    return 0  # without close_notify, as Java's clients and others close
+                    return 0  # without close_notify, as by Java's clients and others
             except ssl.SSLZeroReturnError:
                 return 0
 
@@ -117,7 +118,7 @@ class TlsTransport:
             parts = self.send(parts)
 
     def _send_encrypted(self) -> bool:
-        """Send encrypted bytes; returns whether the socket took all of them."""
+        """Send encrypted bytes; returns whether the socket accepted all of them."""
         encrypted = self._encrypted or memoryview(self._outgoing.read())
         try:
             sent = self._socket.send(encrypted)

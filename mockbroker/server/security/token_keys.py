@@ -14,11 +14,10 @@ try:
         encode_dss_signature,
     )
 except ImportError as error:  # pragma: no cover - the test environment has it
+    from mockbroker.extras import missing
     from mockbroker.server.config import ServerError
 
-    raise ServerError(
-        "signed tokens need the package cryptography: pip install 'mockbroker[tls]'"
-    ) from error
+    raise ServerError(missing("signed tokens need", "cryptography")) from error
 
 from mockbroker.core.security.sasl.jwt import encoded, unsigned_token
 
@@ -31,7 +30,7 @@ _COORDINATE_BYTES = 32  # of a point on P-256
 class TokenKeys:
     """One key pair for each algorithm, made at its first use. `now_ms` dates the tokens.
 
-    `private_pem` is a key to use instead. Raises ValueError when it cannot sign tokens.
+    `private_pem` is a key to use instead. Raises ValueError if it cannot sign tokens.
     """
 
     def __init__(self, now_ms: Callable[[], int], private_pem: bytes | None = None) -> None:

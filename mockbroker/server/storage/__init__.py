@@ -1,1 +1,1 @@
-"""Clusters in files: data directories that follow a cluster, and saved snapshots of one."""
+"""Clusters in files: data directories that follow a cluster, and saved snapshots."""

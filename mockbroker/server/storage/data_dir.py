@@ -3,17 +3,21 @@
 The file of a data directory begins with an image and continues with changes (see `snapshot_files`).
 All changes are *flushed*, written to the system, before any response leaves: a killed process loses
 nothing that was acknowledged. With `sync`, responses also wait for an fsync, so a crash of the
-machine loses nothing either. One fsync, in a thread, serves all responses that wait at the time.
+machine loses nothing either. One fsync, in a thread, serves all waiting responses.
+
+A frame has all that changed since the one before, so wherever the file ends, the cluster is as it
+was at one moment. Nothing in the directory changes until the stored cluster is running (`follow`).
 
 When most of the file is out of date, a thread writes a new file from an image, whose bytes never
-change. The changes made meanwhile are appended, and the new file is renamed to the old one.
+change. Later changes are appended, and the new file replaces the old one.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
-import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +25,9 @@ import trio
 
 from mockbroker.core.snapshot.changes import image_frames
 from mockbroker.core.snapshot.recorder import Recorder
-from mockbroker.server.config import ServerError
+from mockbroker.disk import DISK, Disk
+from mockbroker.server.config import ServerError, StorageError
+from mockbroker.server.storage.lock import Lock
 from mockbroker.server.storage.snapshot_files import (
     COMPACTED_FILE,
     DAMAGED_FILE,
@@ -29,10 +35,7 @@ from mockbroker.server.storage.snapshot_files import (
     NEW_FILE,
     Found,
     begin_file,
-    lock,
-    put_in_place,
     read_directory,
-    write_all,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mockbroker")
 
-# A file is compacted once it is this many times as long as when it was new.
+# A file is compacted once it is this many times as long as a new one.
 SURPLUS_MAX = 4
 COMPACTION_BYTES_MIN = 16 * 1024 * 1024
 COPY_BYTES = 1 << 20
@@ -52,74 +55,105 @@ class DataDir:
     """One data directory, locked by this process until `close`. Raises ServerError.
 
     `image` is the stored cluster, None in a new directory. `recover` drops a damaged end of the
-    file; a last write that a crash cut off is always dropped.
+    file; an end that a crash kept from the disk is always dropped. A directory whose cluster was
+    never followed is left as it was.
     """
 
-    def __init__(self, directory: Path, *, sync: bool = False, recover: bool = False) -> None:
+    def __init__(
+        self, directory: Path, *, sync: bool = False, recover: bool = False, disk: Disk = DISK
+    ) -> None:
         self.directory = directory
+        self.path = directory / FILE
         self.sync = sync
         self.image: ClusterImage | None = None
+        self._disk = disk
         self._found: Found | None = None
-        self._lock = lock(directory)
+        self._lock = Lock(directory, disk)
         self._fd = -1
+        self._syncing = -1  # the descriptor that a thread syncs
         self.generation = 0  # how many files there have been
         self._size = 0
         self._size_when_new = 0
-        self._synced = 0  # up to where the disk has the file
+        self._synced = 0  # the synced length of the file
         self._recorder: Recorder | None = None
         self._wake = trio.lowlevel.ParkingLot()
         self._waiting = trio.lowlevel.ParkingLot()  # for an fsync
-        self._unsynced = trio.lowlevel.ParkingLot()  # the task that syncs, while all is synced
+        self._unsynced = trio.lowlevel.ParkingLot()  # the syncing task, while it has nothing to do
         self._compaction = trio.lowlevel.ParkingLot()
-        self._error: ServerError | None = None
+        self._error: StorageError | None = None
         try:
-            for left_over in (NEW_FILE, COMPACTED_FILE):
-                (directory / left_over).unlink(missing_ok=True)
-            if (directory / FILE).exists():
-                self._read(recover=recover)
+            if self.path.exists():
+                self._found = read_directory(directory, recover=recover, disk=disk)
+                self.image = self._found.image
         except BaseException:
             self.close()
             raise
-
-    def _read(self, *, recover: bool) -> None:
-        self._found = found = read_directory(self.directory, recover=recover)
-        path = self.directory / FILE
-        if found.damage is not None:
-            kept = path.replace(self.directory / DAMAGED_FILE)
-            log.warning(
-                "%s is damaged at byte %d: %s; %d bytes dropped, the whole file is kept as %s",
-                path,
-                found.damage.offset,
-                found.damage.reason,
-                found.file_bytes - found.end,
-                kept,
-            )
-        elif found.end < found.file_bytes:
-            log.warning("%s: cut off at byte %d, where the last write ended early", path, found.end)
-        self.image = found.image
 
     # -- following a cluster -----------------------------------------------------------------------
 
     def follow(self, cluster: Cluster) -> None:
         """Write the changes of `cluster` from now on. It equals `image`, if there is one.
 
-        Raises ServerError.
+        Raises ServerError; then the directory is as it was.
         """
-        recorder = self._recorder = Recorder(cluster, self._changed)
+        recorder = Recorder(cluster, self._changed)
         cluster.record_with(recorder)
         found, self._found, self.image = self._found, None, None
-        if found is None or found.damage is not None:
+        try:
+            if found is None:
+                self._begin_file(recorder)
+            elif found.damage is not None:
+                self._keep_damaged(recorder, found)
+            else:
+                self._go_on_with_file(recorder, found)
+            for left_over in (NEW_FILE, COMPACTED_FILE):
+                self._disk.remove(self.directory / left_over)
+        except OSError as error:
+            if found is None:
+                with suppress(OSError):
+                    self._disk.remove(self.path)
+            raise ServerError(_cannot_write(self.path, error)) from None
+        self._recorder = recorder
+
+    def _keep_damaged(self, recorder: Recorder, found: Found) -> None:
+        """Begin a new file; the damaged one keeps its content under another name."""
+        assert found.damage is not None
+        kept = self._unused(DAMAGED_FILE)
+        self._disk.link(self.path, kept)
+        try:
             self._begin_file(recorder)
-        else:
-            self._go_on_with_file(recorder, found)
+        except BaseException:
+            with suppress(OSError):
+                self._disk.remove(kept)
+            raise
+        log.warning(
+            "%s is damaged at byte %d: %s; %d bytes dropped, the whole file is kept as %s",
+            self.path,
+            found.damage.offset,
+            found.damage.reason,
+            found.file_bytes - found.end,
+            kept,
+        )
+
+    def _unused(self, name: str) -> Path:
+        numbered = (self.directory / f"{name}.{number}" for number in itertools.count(2))
+        return next(
+            path for path in itertools.chain([self.directory / name], numbered) if not path.exists()
+        )
 
     def _go_on_with_file(self, recorder: Recorder, found: Found) -> None:
-        path = self.directory / FILE
-        try:
-            self._fd = os.open(path, os.O_WRONLY | os.O_APPEND)
-            os.ftruncate(self._fd, found.end)
-        except OSError as error:
-            raise ServerError(f"cannot write {path}: {error.strerror}") from None
+        self._fd = self._disk.resume(self.path)
+        if found.end < found.file_bytes:
+            log.warning(
+                "%s: cut off at byte %d, where the last write ended early; %d bytes dropped",
+                self.path,
+                found.end,
+                found.file_bytes - found.end,
+            )
+            self._disk.truncate(self._fd, found.end)
+            # What was dropped must not come back behind what is written now.
+            self._disk.sync(self._fd)
+            self._synced = found.end
         recorder.resume(found.image)
         self._size = found.end
         self._size_when_new = sum(image.log.held_bytes for image in found.image.logs.values())
@@ -129,17 +163,32 @@ class DataDir:
 
     def _begin_file(self, recorder: Recorder) -> None:
         new = self.directory / NEW_FILE
-        fd, size = begin_file(new, image_frames(recorder.whole()))
-        self._switch_to(new, fd, size)
+        fd, size = begin_file(self._disk, new, image_frames(recorder.full_image()))
+        try:
+            self._switch_to(new, fd, size)
+        finally:
+            self._discard(new, fd)
 
     def _switch_to(self, path: Path, fd: int, size: int) -> None:
-        put_in_place(path)
+        """Go on with another file, which has all and is synced.
+
+        Raises OSError. If it is `_fd` then, nobody knows which file a crash would leave.
+        """
+        self._disk.rename(path, self.path)
+        former, self._fd = self._fd, fd
+        if former not in (-1, self._syncing):
+            self._disk.close(former)
         self.generation += 1
-        self._waiting.unpark_all()
-        if self._fd >= 0:
-            os.close(self._fd)
-        self._fd = fd
         self._size = self._size_when_new = self._synced = size
+        self._waiting.unpark_all()
+        self._disk.sync_directory(self.directory)
+
+    def _discard(self, path: Path, fd: int) -> None:
+        """Remove a file that was not switched to."""
+        if fd not in (-1, self._fd):
+            self._disk.close(fd)
+            with suppress(OSError):
+                self._disk.remove(path)
 
     def flush(self) -> bool:
         """Write the changes; returns whether responses must wait for the disk."""
@@ -148,24 +197,27 @@ class DataDir:
         recorder = self._recorder
         assert recorder is not None
         try:
-            if recorder.anew:
+            if recorder.needs_image:
                 self._begin_file(recorder)
-            pieces = recorder.take()
-            if pieces:
-                self._size += write_all(self._fd, pieces)
-                if self.sync:
-                    self._unsynced.unpark_all()
-                if self._is_long:
-                    self._compaction.unpark_all()
-        except OSError as error:
-            self._fail(f"cannot write {self.directory / FILE}: {error.strerror}")
-        except ServerError as error:
-            self._fail(str(error))
+            self._append(recorder.take(self._synced))
+        except (OSError, ServerError) as error:
+            self._fail(_cannot_write(self.path, error))
         return self._error is not None or (self.sync and self._synced < self._size)
+
+    def _append(self, pieces: list[bytes | memoryview]) -> None:
+        if not pieces:
+            return
+        self._size += self._disk.write(self._fd, pieces)
+        if self.sync:
+            self._unsynced.unpark_all()
+        if self._is_long:
+            self._compaction.unpark_all()
 
     def _fail(self, reason: str) -> None:
         """Acknowledge nothing from now on; the server ends."""
-        self._error = ServerError(reason)
+        self._error = StorageError(
+            f"{reason}; the cluster stops. Start it again when the disk can be written."
+        )
         self._wake.unpark_all()
 
     @property
@@ -173,7 +225,7 @@ class DataDir:
         return self._size > max(self._size_when_new * SURPLUS_MAX, COMPACTION_BYTES_MIN)
 
     async def durable(self) -> None:
-        """With `sync`, return once the disk has everything that is flushed so far."""
+        """Return once everything that is flushed so far is safe; never after an error."""
         size = self._size
         while self._error is not None or (self.sync and self._synced < size <= self._size):
             await self._waiting.park()
@@ -181,7 +233,7 @@ class DataDir:
     # -- tasks -------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Flush, sync and compact until cancelled. Raises ServerError when writing fails."""
+        """Flush, sync and compact until cancelled. Raises ServerError if writing fails."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._flush_unacknowledged)
             nursery.start_soon(self._compact_when_long)
@@ -197,28 +249,31 @@ class DataDir:
             await self._wake.park()
 
     async def _sync(self) -> None:
-        while True:
+        while self._error is None:
             while self._synced >= self._size:
                 await self._unsynced.park()
-            fd, size, generation = os.dup(self._fd), self._size, self.generation
+            fd, size, generation = self._fd, self._size, self.generation
+            self._syncing = fd
             try:
-                await trio.to_thread.run_sync(os.fsync, fd)
+                await trio.to_thread.run_sync(self._disk.sync, fd)
             except OSError as error:
-                self._fail(f"cannot write {self.directory / FILE}: {error.strerror}")
-                return
+                self._fail(_cannot_write(self.path, error))
             finally:
-                os.close(fd)
-            if generation == self.generation:  # else it is another file by now
+                self._syncing = -1
+                if fd != self._fd:
+                    self._disk.close(fd)
+            if self._error is None and generation == self.generation:
                 self._synced = size
                 self._waiting.unpark_all()
 
     # -- compaction --------------------------------------------------------------------------------
 
     async def _compact_when_long(self) -> None:
-        while True:
-            while not self._is_long:
+        while self._error is None:
+            if self._is_long:
+                await self._compact()
+            else:
                 await self._compaction.park()
-            await self._compact()
 
     async def _compact(self) -> None:
         """Write a new file while changes go to the old one, then copy these."""
@@ -226,40 +281,64 @@ class DataDir:
         assert recorder is not None
         # Without a checkpoint in between: the image equals the file up to here.
         self.flush()
+        if self._error is not None:
+            return
         generation, begin = self.generation, self._size
-        image = recorder.whole()
+        image = recorder.full_image()
         path = self.directory / COMPACTED_FILE
+        fd = -1
         try:
-            fd, size = await trio.to_thread.run_sync(lambda: begin_file(path, image_frames(image)))
-            if generation != self.generation or recorder.anew:
-                os.close(fd)  # the cluster was replaced meanwhile, in another file
-                return
-            size += self._copy_rest(fd, begin)
-            self._switch_to(path, fd, size)
+            fd, size = await trio.to_thread.run_sync(
+                lambda: begin_file(self._disk, path, image_frames(image))
+            )
+            # The cluster may have been replaced meanwhile, in another file.
+            if generation == self.generation and not recorder.needs_image and self._error is None:
+                size += self._copy_rest(fd, begin)
+                self._switch_to(path, fd, size)
         except (OSError, ServerError) as error:
-            log.warning("%s could not be compacted: %s", self.directory / FILE, error)
+            if fd == self._fd:
+                self._fail(_cannot_write(self.path, error))
+                return
+            log.warning("%s could not be compacted: %s", self.path, error)
             self._size_when_new = self._size  # the next attempt comes when it is much longer
+        finally:
+            self._discard(path, fd)
 
     def _copy_rest(self, fd: int, begin: int) -> int:
         """Append the file from `begin` on to another one; returns the bytes copied."""
         copied = 0
-        with (self.directory / FILE).open("rb") as old:
+        with self._disk.read(self.path) as old:
             old.seek(begin)
             while chunk := old.read(COPY_BYTES):
-                copied += write_all(fd, [chunk])
-        os.fsync(fd)
+                copied += self._disk.write(fd, [chunk])
+        self._disk.sync(fd)
         return copied
 
     def close(self) -> None:
-        """Flush, and unlock the directory. Idempotent."""
+        """Flush, sync, and unlock the directory. Idempotent."""
         if self._fd >= 0:
-            if self._error is None:
-                self.flush()
-            os.close(self._fd)
+            if self._recorder is not None:
+                self._end_file(self._recorder)
+            self._disk.close(self._fd)
             self._fd = -1
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        self._lock.release(undo=self._recorder is None)
+
+    def _end_file(self, recorder: Recorder) -> None:
+        """Let the disk have everything, and let the file say so."""
+        self.flush()
+        if self._error is not None:
+            return
+        try:
+            self._disk.sync(self._fd)
+            self._disk.write(self._fd, recorder.nothing_new(self._size))
+        except OSError as error:
+            log.warning("%s", _cannot_write(self.path, error))
+
+
+def _cannot_write(path: Path, error: OSError | ServerError) -> str:
+    return (
+        str(error) if isinstance(error, ServerError) else f"cannot write {path}: {error.strerror}"
+    )
 
 
 class DurableTransport:
@@ -280,7 +359,7 @@ class DurableTransport:
         return self._inner.send(parts)
 
     async def send_rest(self, parts: Sequence[Buffer]) -> None:
-        self._data_dir.flush()  # again, for parts that have not been through `send`
+        self._data_dir.flush()  # again, for parts that did not pass `send`
         await self._data_dir.durable()
         await self._inner.send_rest(parts)
 

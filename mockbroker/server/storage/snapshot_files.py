@@ -1,14 +1,14 @@
 """Images of clusters in directories: one file, `cluster.log`, that begins with a whole image.
 
-A new file is written aside and renamed, so a reader finds the old or the new one, whole. Changes
+A new file is written aside and renamed, so a reader finds either the old or the new one. Changes
 follow the image (see `data_dir`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -22,22 +22,20 @@ from mockbroker.core.snapshot.frames import (
     read_frames,
 )
 from mockbroker.core.snapshot.image import ClusterImage
+from mockbroker.disk import DISK, Disk, Pieces, put_in_place
 from mockbroker.server.config import ServerError
+from mockbroker.server.storage.lock import Lock
 
 FILE = "cluster.log"
 NEW_FILE = "cluster.log.new"
 COMPACTED_FILE = "cluster.log.compacted"
 DAMAGED_FILE = "cluster.log.damaged"
-LOCK_FILE = "lock"
-PIECES_PER_WRITE = 512  # below IOV_MAX everywhere
-
-Pieces = list[bytes | memoryview]
 
 
 class Found(NamedTuple):
     """The content of a directory: the image, its end in the file, and the file's length.
 
-    `damage` is what is wrong behind the end; None where nothing is, or the last write was cut off.
+    `damage` describes damage behind the end; None without damage, or if the last write was cut off.
     """
 
     image: ClusterImage
@@ -46,7 +44,7 @@ class Found(NamedTuple):
     damage: DamageError | None
 
 
-def read_directory(directory: Path, *, recover: bool = False) -> Found:
+def read_directory(directory: Path, *, recover: bool = False, disk: Disk = DISK) -> Found:
     """The cluster in a directory. Nothing is written.
 
     Raises ServerError that names the file and its fault: missing, no snapshot, damaged. With
@@ -54,7 +52,7 @@ def read_directory(directory: Path, *, recover: bool = False) -> Found:
     """
     path = directory / FILE
     try:
-        with path.open("rb", buffering=1 << 20) as file:
+        with disk.read(path) as file:
             return _read(path, file, recover=recover)
     except OSError as error:
         raise ServerError(f"cannot read {path}: {error.strerror}") from None
@@ -73,7 +71,7 @@ def _read(path: Path, file: BinaryIO, *, recover: bool) -> Found:
             builder.add(frame)
             end = frame.end
         if not builder.complete:
-            # The file was renamed when it was whole, so no crash has cut it off.
+            # The file was renamed when it was complete, so no crash has cut it off.
             raise DamageError(end, "the file ends before the snapshot that it begins with")
     except DamageError as error:
         damage = error
@@ -85,93 +83,49 @@ def _read(path: Path, file: BinaryIO, *, recover: bool) -> Found:
     try:
         return Found(builder.image(), end, file_bytes, damage)
     except DamageError as error:
-        raise ServerError(f"{path} is damaged at byte {end}: {error.reason}") from None
+        raise ServerError(
+            f"{path} is damaged at byte {end}: {error.reason}. Use another directory."
+        ) from None
 
 
-def write_directory(directory: Path, image: ClusterImage) -> None:
-    """Save an image in `directory`, in place of the saved one. Raises ServerError."""
-    with hold(directory):
-        new = directory / NEW_FILE
-        fd, _ = begin_file(new, image_frames(image))
-        os.close(fd)
-        put_in_place(new)
+def write_directory(directory: Path, image: ClusterImage, disk: Disk = DISK) -> None:
+    """Save an image in `directory`, in place of the saved one. Raises ServerError.
+
+    A crash leaves the former file or the new one.
+    """
+    lock = Lock(directory, disk)
+    saved = False
+    try:
+        new, path = directory / NEW_FILE, directory / FILE
+        fd, _ = begin_file(disk, new, image_frames(image))
+        disk.close(fd)
+        try:
+            put_in_place(disk, new, path)
+        except OSError as error:
+            with suppress(OSError):
+                disk.remove(new)
+            raise ServerError(f"cannot write {path}: {error.strerror}") from None
+        saved = True
+    finally:
+        lock.release(undo=not saved)
 
 
-def begin_file(path: Path, frames: Iterable[Pieces]) -> tuple[int, int]:
+def begin_file(disk: Disk, path: Path, frames: Iterable[Pieces]) -> tuple[int, int]:
     """Write and sync a new file; returns its descriptor, open for more, and its size.
 
-    Raises ServerError.
+    Raises ServerError; then there is no file.
     """
+    fd = -1
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    except OSError as error:
-        raise ServerError(f"cannot write {path}: {error.strerror}") from None
-    try:
-        size = write_all(fd, [file_header()])
+        fd = disk.begin(path)
+        size = disk.write(fd, [file_header()])
         for pieces in frames:
-            size += write_all(fd, pieces)
-        os.fsync(fd)
+            size += disk.write(fd, pieces)
+        disk.sync(fd)
     except OSError as error:
-        os.close(fd)
+        if fd >= 0:
+            disk.close(fd)
+        with suppress(OSError):
+            disk.remove(path)
         raise ServerError(f"cannot write {path}: {error.strerror}") from None
     return fd, size
-
-
-def put_in_place(path: Path) -> None:
-    """Rename a new file to the directory's file, durably. Raises OSError."""
-    directory = path.parent
-    path.replace(directory / FILE)
-    with contextlib.suppress(OSError):  # not every system lets a directory be synced
-        fd = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-
-
-def write_all(fd: int, pieces: Pieces) -> int:
-    """Write all bytes of all pieces; returns their number. Raises OSError."""
-    total = 0
-    for start in range(0, len(pieces), PIECES_PER_WRITE):
-        some = pieces[start : start + PIECES_PER_WRITE]
-        size = sum(map(len, some))
-        written = os.writev(fd, some)
-        if written < size:
-            rest = memoryview(b"".join(some))
-            while written < size:
-                written += os.write(fd, rest[written:])
-        total += size
-    return total
-
-
-@contextlib.contextmanager
-def hold(directory: Path) -> Iterator[None]:
-    """Lock a directory, made if necessary, for the block. Raises ServerError."""
-    fd = lock(directory)
-    try:
-        yield
-    finally:
-        os.close(fd)
-
-
-def lock(directory: Path) -> int:
-    """Lock a directory until the returned descriptor is closed. Raises ServerError."""
-    path = directory / LOCK_FILE
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise ServerError(f"cannot use {directory}: {error.strerror}") from None
-    try:
-        import fcntl
-    except ImportError:  # a system without it (Windows) has to do without the lock
-        return fd
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        holder = os.read(fd, 20).decode("ascii", "replace").strip() or "unknown"
-        os.close(fd)
-        raise ServerError(f"{directory} is in use by process {holder}") from None
-    os.ftruncate(fd, 0)
-    os.write(fd, f"{os.getpid()}\n".encode())
-    return fd

@@ -1,4 +1,4 @@
-"""Stored clusters that a server starts with, and snapshots that it restores.
+"""Stored clusters for the start of a server, and its snapshots.
 
 All of it runs in the server's trio run without a checkpoint: no client sees half of a restore.
 """
@@ -19,17 +19,18 @@ from mockbroker.core.snapshot.restore import restore as restore_cluster
 from mockbroker.server.config import ServerConfig, ServerError
 from mockbroker.server.seeding import seed_topics
 from mockbroker.server.storage.data_dir import DataDir
-from mockbroker.server.storage.snapshot_files import read_directory, write_directory
+from mockbroker.server.storage.snapshot_files import FILE, read_directory, write_directory
 
 if TYPE_CHECKING:
     from mockbroker.server.cluster_server import ClusterServer
 
 
 class Stored(NamedTuple):
-    """A stored cluster, and its directory if that is a data directory."""
+    """A stored cluster, its directory, and that as a data directory if it is one."""
 
     image: ClusterImage | None
     data_dir: DataDir | None
+    directory: Path
 
     def specs(self, config: ServerConfig) -> list[BrokerSpec]:
         """The brokers of the image. Raises ServerError if the config names others."""
@@ -56,25 +57,58 @@ def open_stored(config: ServerConfig) -> Stored:
         if config.load is not None:
             raise ServerError("data_dir and load exclude each other")
         data_dir = DataDir(config.data_dir, sync=config.sync, recover=config.recover)
-        return Stored(data_dir.image, data_dir)
+        return Stored(data_dir.image, data_dir, config.data_dir)
     if config.sync:
         raise ServerError("sync needs data_dir")
     assert config.load is not None
-    return Stored(read_directory(config.load, recover=config.recover).image, None)
+    image = read_directory(config.load, recover=config.recover).image
+    return Stored(image, None, config.load)
 
 
 def check(cluster: Cluster, image: ClusterImage) -> None:
-    """Raises ServerError where a cluster cannot become an image."""
+    """Raise ServerError if a cluster cannot be restored to an image."""
     try:
         check_fits(cluster, image)
     except RestoreError as error:
         raise ServerError(str(error)) from None
 
 
-def put_back(cluster: Cluster, image: ClusterImage, producers: Producers = KEEP) -> None:
-    """Make a cluster equal to an image. Raises ServerError where that is impossible."""
+def restore_image(cluster: Cluster, image: ClusterImage, producers: Producers = KEEP) -> None:
+    """Make a cluster equal to an image. Raises ServerError if that is impossible."""
     check(cluster, image)
     restore_cluster(cluster, image, producers)
+
+
+def restore_stored(cluster: Cluster, image: ClusterImage, directory: Path) -> None:
+    """Make a new cluster equal to the image in a directory.
+
+    Raises ServerError; the cluster is of no use then.
+    """
+    check(cluster, image)
+    try:
+        restore_cluster(cluster, image)
+    except Exception as error:  # nothing is impossible in a file
+        raise ServerError(
+            f"{directory / FILE} contradicts itself ({type(error).__name__}: {error}), although "
+            "its checksums are right: another program or release wrote it. Use another directory."
+        ) from error
+
+
+def read_snapshot(directory: Path, *, recover: bool = False) -> ClusterImage:
+    """The image in a directory, which a cluster has been made of, so that it can be restored.
+
+    Raises ServerError.
+    """
+    image = read_directory(directory, recover=recover).image
+    settings = image.settings
+    rehearsal = Cluster(
+        [BrokerSpec(each.node_id, each.rack) for each in settings.brokers],
+        settings.static_configs,
+        now_ms=lambda: image.at_ms,
+        kafka_version=settings.kafka_version,
+    )
+    restore_stored(rehearsal, image, directory)
+    return image
 
 
 class Snapshots:
@@ -84,14 +118,14 @@ class Snapshots:
         self._server = server
 
     def take(self) -> ClusterImage:
-        """The cluster as it is now. Records are not copied, so this is cheap."""
+        """The present cluster. Records are not copied, so this is cheap."""
         return capture(self._server.cluster)
 
     def restore(self, image: ClusterImage, producers: Producers = KEEP) -> None:
         """Make the cluster equal to `image`; connections stay open.
 
-        `producers` decides about idempotent producers that have continued since. The clock never
-        goes back; it jumps to the time of an image from the future. Raises ServerError.
+        `producers` decides about idempotent producers that have continued since. The clock is never
+        set back; it jumps to the time of an image from the future. Raises ServerError.
         """
         if producers not in get_args(Producers):
             known = " or ".join(map(repr, get_args(Producers)))
@@ -101,10 +135,10 @@ class Snapshots:
         ahead_ms = image.at_ms - server.cluster.runtime.now_ms()
         if ahead_ms > 0:
             server.jump_clock(ahead_ms)
-        put_back(server.cluster, image, producers)
+        restore_image(server.cluster, image, producers)
 
     def reset(self) -> None:
-        """Go back to the brokers and topics that the cluster was started with.
+        """Restore the brokers and topics of the cluster's start.
 
         The topics get new ids; connections stay open.
         """
@@ -119,8 +153,8 @@ class Snapshots:
         fresh.scram_credentials.update(server.initial_credentials)
         image = capture(fresh)
         settings = msgspec.structs.replace(image.settings, cluster_id=cluster.cluster_id)
-        # The ids that the fresh cluster has drawn do not count.
-        put_back(
+        # The ids that the new cluster has drawn do not count.
+        restore_image(
             cluster, image._replace(settings=settings, ids=IdsImage(*cluster.runtime.ids.position))
         )
         seed_topics(cluster, config.topics)
@@ -134,4 +168,4 @@ class Snapshots:
 
     def load(self, directory: Path, *, recover: bool = False) -> None:
         """Restore the cluster in a directory. Raises ServerError, and then nothing has changed."""
-        self.restore(read_directory(directory, recover=recover).image)
+        self.restore(read_snapshot(directory, recover=recover))

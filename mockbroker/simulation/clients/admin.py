@@ -1,11 +1,11 @@
-"""An administrator: topics, partitions, configs, records, replicas and leaders, as a client may."""
+"""An administrator: changes of topics, partitions, configs, records, replicas and leaders."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from mockbroker.simulation.clients.base import Asking, SimulatedClient
+from mockbroker.simulation.clients.base import CallSequence, SimulatedClient
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut, Script
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.alter_partition_reassignments import (
@@ -46,11 +46,11 @@ _CONFIGS = (
 
 
 class Admin(SimulatedClient):
-    """Asks for one change after the other; none is tried again."""
+    """Requests one change after the other, without retries."""
 
     def live(self) -> Script:
         yield from self.refresh()
-        changes: list[Callable[[], Asking]] = [
+        changes: list[Callable[[], CallSequence]] = [
             self._create_partitions,
             self._alter_configs,
             self._delete_records,
@@ -65,8 +65,8 @@ class Admin(SimulatedClient):
             if self.rng.random() < 0.3:
                 yield from self.refresh()
 
-    def _ask(self, api: ApiKey, request: Any) -> Asking:
-        """The answer of any broker; None where there was none."""
+    def _ask(self, api: ApiKey, request: Any) -> CallSequence:
+        """The answer of a random broker; None without an answer."""
         try:
             response = yield Call(
                 self.any_node(), api, self.versions.of(api), request, self.patience_ms()
@@ -80,7 +80,7 @@ class Admin(SimulatedClient):
         known = list(self._leaders)
         return self.rng.choice(known) if known else None
 
-    def _create_partitions(self) -> Asking:
+    def _create_partitions(self) -> CallSequence:
         topic = self.rng.choice(self.settings.topics)
         count = len(self.partitions_of(topic)) + 1
         if count > _PARTITIONS_MAX or self.rng.random() < 0.5:
@@ -88,14 +88,14 @@ class Admin(SimulatedClient):
         request = CreatePartitionsRequest([CreatePartitionsTopic(topic, count, None)], _TIMEOUT_MS)
         yield from self._ask(ApiKey.CREATE_PARTITIONS, request)
 
-    def _alter_configs(self) -> Asking:
+    def _alter_configs(self) -> CallSequence:
         topic = self.rng.choice(self.settings.topics)
         name, values = self.rng.choice(_CONFIGS)
         config = AlterableConfig(name, _SET, self.rng.choice(values))
         request = IncrementalAlterConfigsRequest([AlterConfigsResource(_TOPIC, topic, [config])])
         yield from self._ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, request)
 
-    def _delete_records(self) -> Asking:
+    def _delete_records(self) -> CallSequence:
         found = self._some_partition()
         if found is None:
             return
@@ -114,7 +114,7 @@ class Admin(SimulatedClient):
             return
         self.history.counts["admin requests answered"] += 1
 
-    def _reassign(self) -> Asking:
+    def _reassign(self) -> CallSequence:
         found = self._some_partition()
         if found is None:
             return
@@ -126,12 +126,12 @@ class Admin(SimulatedClient):
         )
         yield from self._ask(ApiKey.ALTER_PARTITION_REASSIGNMENTS, request)
 
-    def _elect(self) -> Asking:
+    def _elect(self) -> CallSequence:
         found = self._some_partition()
         chosen = None if found is None else [TopicPartitions(found[0], [found[1]])]
         yield from self._ask(ApiKey.ELECT_LEADERS, ElectLeadersRequest(0, chosen, _TIMEOUT_MS))
 
-    def _temporary_topic(self) -> Asking:
+    def _temporary_topic(self) -> CallSequence:
         name = f"{self.name}-temporary"
         if self.rng.random() < 0.5:
             topic = CreatableTopic(name, 2, min(2, len(self._nodes)))

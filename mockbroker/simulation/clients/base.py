@@ -1,8 +1,7 @@
-"""What all simulated clients have in common: metadata, coordinators, and patience.
+"""The base of all simulated clients: metadata, coordinators, retries and timeouts.
 
-They behave as Kafka's clients do where it matters to a broker: they ask for metadata again when a
-leader is not one any more, look for the coordinator again when it has moved, try again what may be
-tried again, after a pause, and give up what may not.
+They behave like Kafka's clients: they refresh metadata after a change of leader, find a coordinator
+again after a move, retry retriable errors after a backoff, and give up after others.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
-Asking: TypeAlias = "Generator[Call | Sleep, Any, Any]"
-"""A part of a script that comes to a result."""
+CallSequence: TypeAlias = "Generator[Call | Sleep, Any, Any]"
+"""A part of a script that returns a result."""
 
 GROUP = 0
 TRANSACTION = 1  # the kinds of coordinators
@@ -42,13 +41,13 @@ IMPATIENT_MS = 5_000
 PATIENT_MS = 45_000
 PATIENT_SHARE = 0.3
 
-# Keys of which brokers speak newer versions among themselves than clients do.
+# APIs with newer versions that only brokers use.
 _CLIENT_MAX = {int(ApiKey.ADD_PARTITIONS_TO_TXN): 3}
 _COORDINATOR_KEYS_SINCE = 4
 
 
 class GaveUp(Exception):  # noqa: N818 - it names what happened
-    """The client tried for long enough, or was told that trying again is of no use."""
+    """The client has used up its retries, or got an error that is not retriable."""
 
     def __init__(self, what: str, error: int = 0) -> None:
         super().__init__(what)
@@ -56,9 +55,7 @@ class GaveUp(Exception):  # noqa: N818 - it names what happened
 
 
 class Leader(NamedTuple):
-    """Who leads a partition as far as the client knows, the id of its topic, and who follows in
-    sync.
-    """
+    """The leader of a partition in the client's metadata, its topic id and in-sync followers."""
 
     node_id: int
     epoch: int
@@ -67,7 +64,7 @@ class Leader(NamedTuple):
 
 
 class Versions:
-    """The version of each API that a client of one release and a cluster of another agree on."""
+    """The version of each API that a client of one release uses with a cluster of another."""
 
     def __init__(self, client_release: str, cluster_release: str) -> None:
         load_all()
@@ -86,14 +83,14 @@ class Versions:
             and cluster.feature_level("transaction.version") >= 2
         )
         if not self.uses_tv2:
-            # What comes after these says that the client knows transaction.version 2 (KIP-890).
+            # Later versions mean that the client supports transaction.version 2 (KIP-890).
             for api, below in ((ApiKey.PRODUCE, 11), (ApiKey.END_TXN, 4)):
                 self._agreed[int(api)] = min(self._agreed[int(api)], below)
             commit = int(ApiKey.TXN_OFFSET_COMMIT)
             self._agreed[commit] = min(self._agreed[commit], 4)
 
     def of(self, key: ApiKey) -> int:
-        """The agreed version; -1 where one of them does not know the API."""
+        """The common version; -1 if one of them does not have the API."""
         return self._agreed[int(key)]
 
 
@@ -122,7 +119,7 @@ class SimulatedClient:
         self.rng = random.Random(0)
 
     def run(self, rng: random.Random) -> Script:
-        """Live; what a client is told to give up ends its life."""
+        """The script: `live` until it ends or gives up."""
         self.rng = rng
         self._leaders.clear()
         self._coordinators.clear()
@@ -135,10 +132,10 @@ class SimulatedClient:
             self.history.counts["clients gave up"] += 1
 
     def begin(self) -> None:
-        """A life begins: forget what a former one kept in memory."""
+        """Reset the memory of a former process."""
 
     def live(self) -> Script:
-        """What this kind of client does."""
+        """The behaviour of this kind of client."""
         raise NotImplementedError
 
     # -- waiting -----------------------------------------------------------------------------------
@@ -149,22 +146,22 @@ class SimulatedClient:
         return Sleep(self.rng.randint(low, high))
 
     def backoff(self, attempt: int = 0) -> Sleep:
-        """The time before another try: longer after many."""
+        """The pause before a retry, longer after many."""
         low, high = BACKOFF_MS
         return Sleep(self.rng.randint(low, high) * min(1 + attempt, 8))
 
     def patience_ms(self) -> int:
-        """How long to wait for an answer: as Kafka's clients do, or much less, by the seed."""
+        """The timeout of a request: that of Kafka's clients or a much shorter one, by the seed."""
         return PATIENT_MS if self.rng.random() < PATIENT_SHARE else IMPATIENT_MS
 
     # -- metadata ----------------------------------------------------------------------------------
 
     def any_node(self) -> int:
-        """A broker that the client knows of."""
+        """A random broker of the client's metadata."""
         return self.rng.choice(self._nodes)
 
-    def refresh(self) -> Asking:
-        """Ask for metadata until somebody answers. Raises GaveUp."""
+    def refresh(self) -> CallSequence:
+        """Refresh the metadata, with retries. Raises GaveUp."""
         topics = [MetadataRequestTopic(name=name) for name in self.topic_names()]
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
         version = self.versions.of(ApiKey.METADATA)
@@ -181,7 +178,7 @@ class SimulatedClient:
         raise GaveUp("metadata")
 
     def topic_names(self) -> list[str]:
-        """The topics whose metadata the client wants."""
+        """The topics whose metadata the client requests."""
         return self.settings.topics
 
     def _take(self, response: Any) -> None:
@@ -203,21 +200,21 @@ class SimulatedClient:
                     )
 
     def partitions_of(self, topic: str) -> list[int]:
-        """The partitions of a topic, as far as they are known."""
+        """The partitions of a topic in the client's metadata."""
         return [index for name, index in self._leaders if name == topic]
 
     def leader(self, topic: str, partition: int) -> Leader | None:
-        """Who leads; None where nobody is known to."""
+        """The leader, or None if the metadata has none."""
         found = self._leaders.get((topic, partition))
         return found if found is not None and found.node_id >= 0 else None
 
     def topic_name(self, topic_id: bytes) -> str | None:
-        """The name of a topic the client has heard of."""
+        """The name of a topic in the client's metadata, or None."""
         return self._names.get(topic_id)
 
     # -- coordinators ------------------------------------------------------------------------------
 
-    def coordinator(self, kind: int, key: str) -> Asking:
+    def coordinator(self, kind: int, key: str) -> CallSequence:
         """The broker that coordinates a group or transactional id. Raises GaveUp."""
         known = self._coordinators.get((kind, key))
         if known is not None:
@@ -258,12 +255,11 @@ class SimulatedClient:
         also_retry: frozenset[int] = frozenset(),
         attempts: int = ATTEMPTS_MAX,
         note: GroupCall | None = None,
-    ) -> Asking:
-        """The coordinator's answer, once it is none that says to try again. Raises GaveUp.
+    ) -> CallSequence:
+        """The coordinator's answer, after retries. Raises GaveUp.
 
-        `error_of` finds the error in the answer; without it that is `error_code`. Without
-        `timeout_ms` the client waits as long as it has patience. What becomes of it is noted in
-        `note`.
+        `error_of` returns the error of the answer, by default `error_code`. The default of
+        `timeout_ms` is `patience_ms`. The outcome is recorded in `note`.
         """
         version = self.versions.of(api)
         for attempt in range(attempts):

@@ -1,10 +1,10 @@
-"""Members of classic groups, dynamic and static ones: join, sync, poll, beat, commit, leave."""
+"""Members of classic groups, dynamic and static ones."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from mockbroker.simulation.clients.base import GROUP, Asking, GaveUp
+from mockbroker.simulation.clients.base import GROUP, CallSequence, GaveUp
 from mockbroker.simulation.clients.reading import TP, Reading
 from mockbroker.simulation.history import GroupCall, Owned
 from mockbroker.simulation.script import Script, Sleep
@@ -25,8 +25,8 @@ _FENCED_INSTANCE = int(ErrorCode.FENCED_INSTANCE_ID)
 _VERSION = b"\x00\x00"  # of the blobs
 _REBALANCING = int(ErrorCode.REBALANCE_IN_PROGRESS)
 _JOINS_MAX = 30
-_HABIT_SHARE = 0.3  # how often a client does what it is in the habit of
-_DREAM_MS = 2_500  # longer than the rebalance timeout
+_HABIT_SHARE = 0.3  # how often a client follows a habit
+_ONLY_HEARTBEATS_MS = 2_500  # the time beyond the rebalance timeout
 _IGNORING_MS = 25_000
 _BEAT_MS = 900
 
@@ -36,13 +36,13 @@ def _codec(name: str) -> Any:
 
 
 class ClassicMember(Reading):
-    """One member. When it loses its membership it joins again, as an application's poll does."""
+    """One member. After a loss of its membership it joins again, as an application's poll does."""
 
     def live(self) -> Script:
         settings = self.settings
         self.member_id = ""
         self.generation = -1
-        self._former: tuple[str, int] | None = None  # member id and generation of before
+        self._former: tuple[str, int] | None = None  # an earlier member id and generation
         self.start_reading([])
         self._beat_ms = 0
         yield from self.refresh()
@@ -64,7 +64,7 @@ class ClassicMember(Reading):
                     self._lost(gave_up.error)
                     yield self.backoff(joins)
                     continue
-                yield from self._look_back()
+                yield from self._send_stale_requests()
             if self.positions:
                 yield from self.poll()
             now_ms = self.history.now_ms()
@@ -81,7 +81,7 @@ class ClassicMember(Reading):
         return habit in self.settings.habits and self.rng.random() < _HABIT_SHARE / 3
 
     def _lost(self, error: int) -> None:
-        """An answer said that the member has to join again, perhaps as another one."""
+        """Handle an error after which the member must join again, perhaps with a new id."""
         if self.generation >= 0:
             self._former = (self.member_id, self.generation)
         self.generation = -1
@@ -94,7 +94,7 @@ class ClassicMember(Reading):
             what, "classic", settings.group, self.name, member_id, settings.instance_id, generation
         )
 
-    def _commit(self, member_id: str, generation: int) -> Asking:
+    def _commit(self, member_id: str, generation: int) -> CallSequence:
         settings = self.settings
         note = self._note("commit", member_id, generation)
         error = yield from self.commit(
@@ -102,19 +102,19 @@ class ClassicMember(Reading):
         )
         return error
 
-    def _look_back(self) -> Asking:
-        """Say something as what the member was before: that is too late."""
+    def _send_stale_requests(self) -> CallSequence:
+        """Send requests with the former member id and generation."""
         former = self._former
-        if former is None or "looks_back" not in self.settings.habits or self.generation < 0:
+        if former is None or "stale_requests" not in self.settings.habits or self.generation < 0:
             return
         self._former = None
         if former == (self.member_id, self.generation):
             return
         settings = self.settings
-        self.history.counts["members looked back"] += 1
+        self.history.counts["members with stale requests"] += 1
         for what in self.rng.sample(("heartbeat", "commit", "sync"), 2):
             if what == "heartbeat":
-                yield from self._say(*former)
+                yield from self._heartbeat_once(*former)
             elif what == "commit":
                 yield from self._commit(*former)
             else:
@@ -134,8 +134,8 @@ class ClassicMember(Reading):
                     GROUP, settings.group, ApiKey.SYNC_GROUP, sync, note=note
                 )
 
-    def _say(self, member_id: str, generation: int) -> Asking:
-        """One heartbeat; the error of its answer."""
+    def _heartbeat_once(self, member_id: str, generation: int) -> CallSequence:
+        """Send one Heartbeat; returns the error code."""
         settings = self.settings
         note = self._note("heartbeat", member_id, generation)
         request = HeartbeatRequest(settings.group, generation, member_id, settings.instance_id)
@@ -144,19 +144,21 @@ class ClassicMember(Reading):
         )
         return response.error_code
 
-    def _only_say(self, generation: int, until_ms: int, go_on: frozenset[int]) -> Asking:
-        """Heartbeats and nothing else, as long as they are answered with one of these errors."""
+    def _heartbeat_until(
+        self, generation: int, until_ms: int, go_on: frozenset[int]
+    ) -> CallSequence:
+        """Send only Heartbeats while they are answered with an error of `go_on`."""
         error = 0
         while self.history.now_ms() < until_ms:
             yield Sleep(min(_BEAT_MS, self.settings.session_timeout_ms // 3))
-            error = yield from self._say(self.member_id, generation)
+            error = yield from self._heartbeat_once(self.member_id, generation)
             if error not in go_on:
                 break
         return error
 
     # -- rebalances --------------------------------------------------------------------------------
 
-    def _join(self) -> Asking:
+    def _join(self) -> CallSequence:
         settings = self.settings
         blob = _VERSION + b"".join(
             _codec("ConsumerProtocolSubscription").encode(
@@ -202,8 +204,8 @@ class ClassicMember(Reading):
         if response.error_code:
             raise GaveUp("join", response.error_code)
         self.member_id = response.member_id
-        if "dreams" in settings.habits and self.rng.random() < _HABIT_SHARE:
-            yield from self._dream(response.generation_id)
+        if "only_heartbeats" in settings.habits and self.rng.random() < _HABIT_SHARE:
+            yield from self._only_heartbeat(response.generation_id)
         assignments: list[SyncGroupRequestAssignment] = []
         if response.leader == self.member_id and not response.skip_assignment:
             yield from self.refresh()
@@ -228,19 +230,19 @@ class ClassicMember(Reading):
             raise GaveUp("sync", answer.error_code)
         yield from self._take_over(generation, answer.assignment)
 
-    def _dream(self, generation: int) -> Asking:
-        """Be there, and do not ask for the assignment; too late the coordinator says so."""
-        self.history.counts["members dreamt"] += 1
+    def _only_heartbeat(self, generation: int) -> CallSequence:
+        """Send Heartbeats instead of SyncGroup until the coordinator has removed the member."""
+        self.history.counts["members with only heartbeats"] += 1
         began_ms = self.history.now_ms()
         longest_ms = self.history.rebalance_ms[self.settings.group]
-        error = yield from self._only_say(
-            generation, began_ms + longest_ms + _DREAM_MS, frozenset((0,))
+        error = yield from self._heartbeat_until(
+            generation, began_ms + longest_ms + _ONLY_HEARTBEATS_MS, frozenset((0,))
         )
         if error:
-            raise GaveUp("dream", error)
+            raise GaveUp("sync", error)
 
     def _assign(self, response: Any) -> list[SyncGroupRequestAssignment]:
-        """All partitions to the members in turn; the seed says who comes first."""
+        """Assign all partitions to the members in turn, from a random member on."""
         members = sorted(member.member_id for member in response.members)
         given: dict[str, list[TP]] = {member_id: [] for member_id in members}
         number = self.rng.randrange(len(members))
@@ -260,7 +262,7 @@ class ClassicMember(Reading):
             made.append(SyncGroupRequestAssignment(member_id, _VERSION + b"".join(blob)))
         return made
 
-    def _take_over(self, generation: int, blob: bytes) -> Asking:
+    def _take_over(self, generation: int, blob: bytes) -> CallSequence:
         partitions: list[TP] = []
         if blob:
             decoded, _ = _codec("ConsumerProtocolAssignment").decode(memoryview(blob), 2)
@@ -289,9 +291,9 @@ class ClassicMember(Reading):
 
     # -- membership --------------------------------------------------------------------------------
 
-    def _beat(self) -> Asking:
+    def _beat(self) -> CallSequence:
         settings = self.settings
-        error = yield from self._say(self.member_id, self.generation)
+        error = yield from self._heartbeat_once(self.member_id, self.generation)
         self._beat_ms = self.history.now_ms()
         if not error:
             return
@@ -299,12 +301,12 @@ class ClassicMember(Reading):
             yield from self._commit(self.member_id, self.generation)
             if "ignores" in settings.habits and self.rng.random() < _HABIT_SHARE:
                 self.history.counts["rebalances ignored"] += 1
-                error = yield from self._only_say(
+                error = yield from self._heartbeat_until(
                     self.generation, self._beat_ms + _IGNORING_MS, frozenset((0, _REBALANCING))
                 )
         self._lost(error)
 
-    def _leave(self) -> Asking:
+    def _leave(self) -> CallSequence:
         settings = self.settings
         request = LeaveGroupRequest(
             settings.group,

@@ -1,11 +1,11 @@
-"""Members of groups of the new protocol (KIP-848): one heartbeat for all."""
+"""Members of consumer groups (KIP-848)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from mockbroker.core.ids import uuid_text
-from mockbroker.simulation.clients.base import GROUP, Asking
+from mockbroker.simulation.clients.base import GROUP, CallSequence
 from mockbroker.simulation.clients.reading import TP, Reading
 from mockbroker.simulation.history import GroupCall, Owned
 from mockbroker.simulation.script import Script
@@ -65,7 +65,7 @@ class ConsumerMember(Reading):
         self.start_reading([])
         self._changed = True
 
-    def _beat(self) -> Asking:
+    def _beat(self) -> CallSequence:
         settings = self.settings
         joins = self.epoch == _JOIN_EPOCH
         request = ConsumerGroupHeartbeatRequest(
@@ -116,8 +116,8 @@ class ConsumerMember(Reading):
             topics.setdefault(name, []).append(index)
         return [RequestTopicPartitions(self._topic_id(t), some) for t, some in topics.items()]
 
-    def _reconcile(self, assignment: Any) -> Asking:
-        """Give up what is not assigned any more, take what is new, and say so at once."""
+    def _reconcile(self, assignment: Any) -> CallSequence:
+        """Revoke and take partitions, and report the result with the next heartbeat."""
         wanted: list[TP] = []
         for each in assignment.topic_partitions:
             if self.topic_name(each.topic_id) is None:
@@ -151,7 +151,7 @@ class ConsumerMember(Reading):
         self._changed = True
         yield from self.find_committed(self.settings.group, fresh, self.member_id, self.epoch)
 
-    def _leave(self) -> Asking:
+    def _leave(self) -> CallSequence:
         settings = self.settings
         request = ConsumerGroupHeartbeatRequest(
             group_id=settings.group,

@@ -1,7 +1,7 @@
-"""Fetch sessions as a client keeps them, one with each broker (KIP-227).
+"""A client's fetch sessions, one with each broker (KIP-227).
 
-The first request lists every partition, those that follow only what has changed. After an error or
-without an answer the client closes the session and begins another one.
+The first request lists all partitions, later ones only changes. After an error or without an answer
+the client closes the session and opens another one.
 
 Source: FetchSessionHandler.
 """
@@ -17,11 +17,11 @@ Key = tuple[str | bytes, int]  # name or id of the topic, and the partition
 _NO_SESSION = 0
 _FULL = 0
 _FINAL = -1
-_LATE = 2  # the first epoch that has one before it
+_STALE_SINCE = 2  # the first epoch with an earlier incremental one
 
 
-class Wish(NamedTuple):
-    """What a request says: the session, what it lists and what it forgets."""
+class SessionRequest(NamedTuple):
+    """The session fields of a Fetch: the session, the listed and the forgotten partitions."""
 
     session_id: int
     session_epoch: int
@@ -35,47 +35,49 @@ class FetchSession:
     def __init__(self) -> None:
         self._id = _NO_SESSION
         self._epoch = _FULL  # of the next request
-        self._told: dict[Key, FetchPartition] = {}
-        # The high watermark and log start that the broker told last, in this session.
-        self.heard: dict[Key, tuple[int, int]] = {}
+        self._requested: dict[Key, FetchPartition] = {}
+        # The high watermark and log start offset of the last answers of this session.
+        self.last_offsets: dict[Key, tuple[int, int]] = {}
 
-    def ask(self, wanted: dict[Key, FetchPartition]) -> Wish:
+    def build_request(self, wanted: dict[Key, FetchPartition]) -> SessionRequest:
         """The request for these partitions."""
-        told, self._told = self._told, wanted
+        former, self._requested = self._requested, wanted
         if self._epoch == _FULL:
-            self.heard.clear()
-            return Wish(self._id, _FULL, wanted, [])
-        for key in told:
+            self.last_offsets.clear()
+            return SessionRequest(self._id, _FULL, wanted, [])
+        for key in former:
             if key not in wanted:
-                self.heard.pop(key, None)
-        listed = {key: each for key, each in wanted.items() if told.get(key) != each}
-        return Wish(self._id, self._epoch, listed, [key for key in told if key not in wanted])
+                self.last_offsets.pop(key, None)
+        listed = {key: each for key, each in wanted.items() if former.get(key) != each}
+        return SessionRequest(
+            self._id, self._epoch, listed, [key for key in former if key not in wanted]
+        )
 
     def answered(self, error: int, session_id: int) -> None:
-        """The broker has answered."""
+        """Handle the broker's answer."""
         if error:
-            self.lost()
+            self.reset()
         elif self._epoch == _FULL or session_id == _NO_SESSION:
             self._id = session_id
             self._epoch = 1 if session_id else _FULL
         else:
             self._epoch += 1
 
-    def hears(self, key: Key, high_watermark: int, log_start: int) -> None:
-        """What the answer says of a partition; -1 for the watermark where that is an error."""
-        self.heard[key] = (high_watermark, log_start)
+    def record_partition(self, key: Key, high_watermark: int, log_start: int) -> None:
+        """Record a partition of an answer; the high watermark is -1 after an error."""
+        self.last_offsets[key] = (high_watermark, log_start)
 
-    def looks_back(self) -> Wish | None:
-        """A request of before, which comes too late; None where there was none."""
-        if self._epoch < _LATE:
+    def stale_request(self) -> SessionRequest | None:
+        """A request with the epoch before; None if there was none."""
+        if self._epoch < _STALE_SINCE:
             return None
-        return Wish(self._id, self._epoch - 1, {}, [])
+        return SessionRequest(self._id, self._epoch - 1, {}, [])
 
-    def lost(self) -> None:
-        """No answer came, or an error: close the session with the next request."""
+    def reset(self) -> None:
+        """Close the session with the next request, after an error or without an answer."""
         self._epoch = _FULL
 
 
-def sessionless(wanted: dict[Key, FetchPartition]) -> Wish:
-    """The request of a client that keeps no sessions."""
-    return Wish(_NO_SESSION, _FINAL, wanted, [])
+def sessionless(wanted: dict[Key, FetchPartition]) -> SessionRequest:
+    """The request of a client without sessions."""
+    return SessionRequest(_NO_SESSION, _FINAL, wanted, [])

@@ -1,4 +1,4 @@
-"""Producers without transactions: idempotent ones, and plain ones with any acks."""
+"""Producers without transactions, idempotent or not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 from mockbroker.simulation.clients.base import (
     ATTEMPTS_MAX,
     RETRIABLE,
-    Asking,
+    CallSequence,
     GaveUp,
     Leader,
     SimulatedClient,
@@ -33,28 +33,28 @@ _ZOMBIE_SHARE = 0.04
 
 
 class Writer(SimulatedClient):
-    """What all producers have in common: batches, sequence numbers, and tries."""
+    """The base of all producers: batches, sequence numbers and retries."""
 
     producer_id = -1
     epoch = -1
     transactional_id: str | None = None
 
     def restart_sequences(self, producer_id: int, epoch: int) -> None:
-        """Write under this producer id and epoch from now on; every partition begins at 0."""
+        """Use this producer id and epoch from now on; each partition begins at sequence 0."""
         self.producer_id, self.epoch = producer_id, epoch
         self._sequences: dict[tuple[str, int], int] = {}
 
     _written = 0
 
     def choose_partition(self, topic: str) -> int | None:
-        """A partition of a topic; None where none is known."""
+        """A random partition of a topic; None if the metadata has none."""
         known = self.partitions_of(topic)
         return self.rng.choice(known) if known else None
 
     def new_batch(
         self, topic: str, partition: int, transaction: Transaction | None = None
     ) -> tuple[Sent, bytes]:
-        """A batch of one to three records that were never there before."""
+        """A batch of one to three records with unique values."""
         count = self.rng.choice((1, 1, 1, 2, 3))
         values = []
         for _ in range(count):
@@ -95,7 +95,7 @@ class Writer(SimulatedClient):
     def produce_request(
         self, topic: str, partition: int, leader: Leader, batch: bytes, acks: int
     ) -> tuple[int, ProduceRequest]:
-        """The version and the request that brings a batch to a partition's leader."""
+        """The version and the Produce request of a batch."""
         version = self.versions.of(ApiKey.PRODUCE)
         by_id = version >= _TOPIC_IDS_SINCE
         request = ProduceRequest(
@@ -112,7 +112,7 @@ class Writer(SimulatedClient):
         )
         return version, request
 
-    def deliver(self, sent: Sent, batch: bytes) -> Asking:
+    def deliver(self, sent: Sent, batch: bytes) -> CallSequence:
         """Send a batch until it is acknowledged. Raises GaveUp with the last error."""
         topic, partition = sent.topic, sent.partition
         error = 0
@@ -131,7 +131,7 @@ class Writer(SimulatedClient):
                 if sent.acks == 0:
                     return
                 late = isinstance(silence, RequestTimedOut) and self.rng.random() < _EXPIRED_SHARE
-                if late:  # delivery.timeout.ms is over; the batch may still be on its way
+                if late:  # delivery.timeout.ms has passed; the batch may still be in flight
                     self.history.counts["batches expired"] += 1
                     break
                 yield self.backoff(attempt)
@@ -157,7 +157,7 @@ class Writer(SimulatedClient):
         history = self.history
         history.counts["batches acknowledged"] += 1
         if base_offset < 0:
-            return  # acks=0, or a duplicate whose place is not known any more
+            return  # acks=0, or a duplicate without a known offset
         sent.base_offset = base_offset
         sent.topic_id, sent.node_id = leader.topic_id, leader.node_id
         sent.acked_ms = history.now_ms()
@@ -165,7 +165,7 @@ class Writer(SimulatedClient):
 
 
 class Producer(Writer):
-    """Writes records, one batch at a time."""
+    """Produces one batch at a time."""
 
     def live(self) -> Script:
         yield from self.refresh()
@@ -182,22 +182,23 @@ class Producer(Writer):
                 yield from self.deliver(*self.new_batch(topic, partition))
             except GaveUp:
                 self.history.counts["batches given up"] += 1
-                if self.settings.idempotent:  # what follows must not leave a gap
-                    yield from self._begin_anew()
+                if self.settings.idempotent:  # the next batch must not leave a gap
+                    yield from self._bump_epoch()
                 continue
             if self.settings.idempotent and self.rng.random() < _ZOMBIE_SHARE:
-                yield from self._be_late(topic, partition)
+                yield from self._send_fenced_batch(topic, partition)
 
-    def _begin_anew(self) -> Asking:
-        """Go on under the next epoch, which nobody has to be asked for, or with another id."""
+    def _bump_epoch(self) -> CallSequence:
+        """Continue with the next epoch, which the client may choose (KIP-360), or a new id."""
         if self.rng.random() < 0.5:
             self.restart_sequences(self.producer_id, self.epoch + 1)
         else:
             yield from self._init()
 
-    def _be_late(self, topic: str, partition: int) -> Asking:
-        """After a batch under a new epoch, one of the epoch before arrives late. Its epoch alone
-        tells: its sequence is the one that comes next.
+    def _send_fenced_batch(self, topic: str, partition: int) -> CallSequence:
+        """Send a batch with a new epoch, then a late one with the former epoch.
+
+        Only its epoch is wrong: its sequence is the next one.
         """
         former = self.epoch
         self.restart_sequences(self.producer_id, former + 1)
@@ -223,7 +224,7 @@ class Producer(Writer):
             yield Call(leader.node_id, ApiKey.PRODUCE, version, request, self.patience_ms())
             self.history.counts["late batches answered"] += 1
 
-    def _init(self) -> Asking:
+    def _init(self) -> CallSequence:
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)
         version = self.versions.of(ApiKey.INIT_PRODUCER_ID)
         for attempt in range(ATTEMPTS_MAX):

@@ -1,4 +1,4 @@
-"""A reader without a group: it reads all partitions of its topics from their beginning."""
+"""A reader without a group: it reads all partitions of its topics from the start."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from mockbroker.simulation.script import Script
 
 
 class Reader(Reading):
-    """Polls."""
+    """One reader."""
 
     def live(self) -> Script:
         yield from self.refresh()

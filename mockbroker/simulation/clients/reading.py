@@ -1,4 +1,4 @@
-"""Reading: positions, fetches, and what is done when a position is not there any more."""
+"""Reading: positions, fetches and commits."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from typing import Any
 from mockbroker.simulation.clients.base import (
     ATTEMPTS_MAX,
     GROUP,
-    Asking,
+    CallSequence,
     GaveUp,
     SimulatedClient,
 )
-from mockbroker.simulation.clients.fetch_sessions import FetchSession, Key, Wish, sessionless
+from mockbroker.simulation.clients.fetch_sessions import (
+    FetchSession,
+    Key,
+    SessionRequest,
+    sessionless,
+)
 from mockbroker.simulation.history import AbortsTold, Commit, Found, GroupCall, Read
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -53,12 +58,12 @@ _EARLIEST = -2
 _LATEST = -1
 _MAX_WAIT_MS = 200
 _FETCH_BYTES = 16_384
-_SIP_BYTES = 1  # of a fetch that is to bring one batch
-_SIP_SHARE = 0.15
+_ONE_BATCH_BYTES = 1  # the size of a fetch for one batch
+_ONE_BATCH_SHARE = 0.15
 _SESSIONS_SHARE = 0.7
 _METADATA_MAX = 4_096  # offset.metadata.max.bytes
 _LONG_SHARE = 0.5
-_LATE_SHARE = 0.1
+_STALE_SHARE = 0.1
 
 # base offset i64 | length i32 | leader epoch i32 | magic i8 | crc u32 | attributes i16
 # | last offset delta i32 | base and max timestamp i64 | producer id i64
@@ -68,25 +73,25 @@ _LENGTH_OVERHEAD = 12
 
 
 def _named(key: str | bytes) -> tuple[str, bytes]:
-    """The name and the id that a request has for a topic: one of them is empty."""
+    """The name and the id of a topic in a request; one of them is empty."""
     return (key, bytes(16)) if isinstance(key, str) else ("", key)
 
 
 def one_piece(records: Any) -> bytes | memoryview:
-    """The records of an answer, which the broker hands out in pieces."""
+    """The records of an answer as one piece."""
     if isinstance(records, list | tuple):
         return records[0] if len(records) == 1 else b"".join(records)
     return records  # type: ignore[no-any-return]
 
 
 class Reading(SimulatedClient):
-    """A client that fetches from partitions at positions of its own."""
+    """A client that fetches from partitions at its positions."""
 
     positions: dict[TP, int]
-    _epochs: dict[TP, int]  # the leader epoch of what was read last
+    _epochs: dict[TP, int]  # the leader epoch of the last read batch
     _sessions: dict[int, FetchSession]  # by broker
     _keeps_sessions: bool
-    # What the Fetch that is under way asks for, and what was heard of it before in its session.
+    # The partitions of the Fetch in flight, and the last offsets of its session.
     fetching: tuple[dict[Key, FetchPartition], dict[Key, tuple[int, int]]]
 
     def begin(self) -> None:
@@ -101,20 +106,20 @@ class Reading(SimulatedClient):
     # -- positions ---------------------------------------------------------------------------------
 
     def start_reading(self, partitions: Iterable[TP]) -> None:
-        """Read these from now on; those that are new have no position yet."""
+        """Set the partitions; they have no position yet."""
         self.positions = dict.fromkeys(partitions, -1)
         self._epochs = {}
 
-    def find_positions(self, group: str, topics: Iterable[str]) -> Asking:
-        """Go where the group's committed offsets are in all partitions of some topics."""
+    def find_positions(self, group: str, topics: Iterable[str]) -> CallSequence:
+        """Set the positions of all partitions of some topics to the group's committed offsets."""
         wanted = [(topic, index) for topic in topics for index in self.partitions_of(topic)]
         self.start_reading(wanted)
         yield from self.find_committed(group, wanted)
 
     def find_committed(
         self, group: str, wanted: list[TP], member_id: str | None = None, epoch: int = -1
-    ) -> Asking:
-        """Set the positions of some partitions to the offsets that the group committed there."""
+    ) -> CallSequence:
+        """Set the positions of some partitions to the group's committed offsets."""
         if not wanted:
             return
         topics: dict[str, list[int]] = {}
@@ -177,8 +182,8 @@ class Reading(SimulatedClient):
     def _topic_id(self, name: str) -> bytes:
         return next((each for each, known in self._names.items() if known == name), bytes(16))
 
-    def _reset(self, topic: str, partition: int) -> Asking:
-        """Go to the beginning, where there is no position or not any more."""
+    def _reset(self, topic: str, partition: int) -> CallSequence:
+        """Set a missing or invalid position to the earliest offset."""
         leader = self.leader(topic, partition)
         if leader is None:
             yield self.backoff()
@@ -209,8 +214,8 @@ class Reading(SimulatedClient):
 
     # -- fetching ----------------------------------------------------------------------------------
 
-    def poll(self) -> Asking:
-        """Fetch from the leader of one of the partitions, all that it leads of them."""
+    def poll(self) -> CallSequence:
+        """Fetch all partitions of one random leader."""
         for (topic, partition), position in list(self.positions.items()):
             if position < 0:
                 yield from self._reset(topic, partition)
@@ -224,21 +229,21 @@ class Reading(SimulatedClient):
         node_id = self.rng.choice(sorted(by_node))
         version = self.versions.of(ApiKey.FETCH)
         session = self._sessions.setdefault(node_id, FetchSession())
-        looked_back = yield from self._fetch_late(node_id, version, session)
+        sent_stale = yield from self._send_stale_fetch(node_id, version, session)
         asked = set(by_node[node_id])
         request = self._fetch(version, by_node[node_id], session)
         try:
             response = yield Call(node_id, ApiKey.FETCH, version, request, self.patience_ms())
         except (Disconnected, RequestTimedOut):
-            session.lost()
+            session.reset()
             yield self.backoff()
             yield from self.refresh()
             return
         self.history.counts["fetches answered"] += 1
-        if response.error_code == _INVALID_EPOCH and looked_back:
+        if response.error_code == _INVALID_EPOCH and sent_stale:
             self._misfit(
-                f"was refused in a fetch session of broker {node_id}, in which nothing but a "
-                "request of before came in between"
+                f"was refused in a fetch session of broker {node_id}, although it had sent only a "
+                "stale request in between"
             )
         session.answered(response.error_code, response.session_id)
         stale = yield from self._take_answers(response, session, asked)
@@ -246,14 +251,14 @@ class Reading(SimulatedClient):
             yield self.backoff()
             yield from self.refresh()
 
-    def _take_answers(self, response: Any, session: FetchSession, asked: set[TP]) -> Asking:
-        """Move on by what a Fetch was answered; whether metadata are to be asked for again."""
+    def _take_answers(self, response: Any, session: FetchSession, asked: set[TP]) -> CallSequence:
+        """Handle the answer of a Fetch; returns whether the metadata must be refreshed."""
         stale = bool(response.error_code)
         for topic in response.responses:
             name = topic.topic or self.topic_name(topic.topic_id) or ""
             for data in topic.partitions:
                 tp = (name, data.partition_index)
-                session.hears(
+                session.record_partition(
                     (topic.topic or topic.topic_id, data.partition_index),
                     -1 if data.error_code else data.high_watermark,
                     data.log_start_offset,
@@ -263,7 +268,7 @@ class Reading(SimulatedClient):
                 if tp not in self.positions:
                     continue
                 if data.error_code == _OUT_OF_RANGE and self._reads_from_followers:
-                    yield self.backoff()  # the follower is not as far yet
+                    yield self.backoff()  # the follower's high watermark lags
                 elif data.error_code == _OUT_OF_RANGE:
                     yield from self._reset(*tp)
                 elif data.error_code:
@@ -277,8 +282,8 @@ class Reading(SimulatedClient):
         return stale
 
     def _by_leader(self) -> dict[int, list[TP]]:
-        """The partitions that have a position and a leader, by the broker to read them from: that
-        leader, or its first follower (KIP-392).
+        """The partitions with a position and a leader, by the broker to read from: the leader, or
+        its first follower (KIP-392).
         """
         by_node: dict[int, list[TP]] = {}
         for tp, position in self.positions.items():
@@ -292,7 +297,8 @@ class Reading(SimulatedClient):
 
     def _fetch(self, version: int, partitions: list[TP], session: FetchSession) -> FetchRequest:
         by_id = version >= _TOPIC_IDS_SINCE
-        fetch_bytes = _SIP_BYTES if self.rng.random() < _SIP_SHARE else _FETCH_BYTES
+        one_batch = self.rng.random() < _ONE_BATCH_SHARE
+        fetch_bytes = _ONE_BATCH_BYTES if one_batch else _FETCH_BYTES
         wanted: dict[Key, FetchPartition] = {}
         for tp in partitions:
             leader = self._leaders[tp]
@@ -304,44 +310,49 @@ class Reading(SimulatedClient):
                 -1,
                 fetch_bytes,
             )
-        self.fetching = (wanted, session.heard)
-        wish = session.ask(wanted) if self._keeps_sessions else sessionless(wanted)
-        return self._request(wish)
+        self.fetching = (wanted, session.last_offsets)
+        session_request = (
+            session.build_request(wanted) if self._keeps_sessions else sessionless(wanted)
+        )
+        return self._request(session_request)
 
-    def _fetch_late(self, node_id: int, version: int, session: FetchSession) -> Asking:
-        """Ask in a session as before: it has gone on, and says so. True if it is still there."""
-        wish = session.looks_back()
+    def _send_stale_fetch(self, node_id: int, version: int, session: FetchSession) -> CallSequence:
+        """Send a Fetch with an earlier session epoch, which must be refused.
+
+        Returns True if it was and the session still exists.
+        """
+        session_request = session.stale_request()
         if (
-            wish is None
-            or "looks_back" not in self.settings.habits
-            or self.rng.random() >= _LATE_SHARE
+            session_request is None
+            or "stale_requests" not in self.settings.habits
+            or self.rng.random() >= _STALE_SHARE
         ):
             return False
         self.fetching = ({}, {})
         try:
             response = yield Call(
-                node_id, ApiKey.FETCH, version, self._request(wish), self.patience_ms()
+                node_id, ApiKey.FETCH, version, self._request(session_request), self.patience_ms()
             )
         except (Disconnected, RequestTimedOut):
-            session.lost()
+            session.reset()
             return False
-        self.history.counts["fetches looked back"] += 1
+        self.history.counts["stale fetches answered"] += 1
         if not response.error_code:
             self._misfit(
-                f"was answered in fetch session {wish.session_id} of broker {node_id} under epoch "
-                f"{wish.session_epoch}, which was over"
+                f"was answered in fetch session {session_request.session_id} of broker {node_id} "
+                f"with the stale epoch {session_request.session_epoch}"
             )
         if response.error_code != _INVALID_EPOCH:
-            session.lost()
+            session.reset()
         return response.error_code == _INVALID_EPOCH
 
-    def _request(self, wish: Wish) -> FetchRequest:
+    def _request(self, session_request: SessionRequest) -> FetchRequest:
         topics: dict[str | bytes, FetchTopic] = {}
-        for (key, _), partition in wish.listed.items():
+        for (key, _), partition in session_request.listed.items():
             topic = topics.setdefault(key, FetchTopic(*_named(key), []))
             topic.partitions.append(partition)
         forgotten: dict[str | bytes, ForgottenTopic] = {}
-        for key, index in wish.forgotten:
+        for key, index in session_request.forgotten:
             gone = forgotten.setdefault(key, ForgottenTopic(*_named(key), []))
             gone.partitions.append(index)
         return FetchRequest(
@@ -349,8 +360,8 @@ class Reading(SimulatedClient):
             min_bytes=1,
             max_bytes=_FETCH_BYTES * 4,
             isolation_level=1 if self.settings.read_committed else 0,
-            session_id=wish.session_id,
-            session_epoch=wish.session_epoch,
+            session_id=session_request.session_id,
+            session_epoch=session_request.session_epoch,
             topics=list(topics.values()),
             forgotten_topics_data=list(forgotten.values()),
         )
@@ -359,7 +370,7 @@ class Reading(SimulatedClient):
         self.history.misfits.append(f"{self.name} {what}")
 
     def _take_records(self, tp: TP, data: Any) -> None:
-        """Move on over what was fetched, and note what the application is given of it."""
+        """Advance over the fetched batches, and note those that the application gets."""
         if not data.records:
             return
         leader = self._leaders.get(tp)
@@ -382,7 +393,7 @@ class Reading(SimulatedClient):
                 piece, at
             )
             if at + _LENGTH_OVERHEAD + length > end:
-                break  # a part of a batch
+                break  # an incomplete batch
             at += _LENGTH_OVERHEAD + length
             last = base + delta
             if base >= limit:
@@ -429,12 +440,12 @@ class Reading(SimulatedClient):
         instance_id: str | None = None,
         *,
         note: GroupCall | None = None,
-    ) -> Asking:
-        """Commit the positions as a member of a group; the error of the answer, 0 for none."""
+    ) -> CallSequence:
+        """Commit the positions as a member of a group; returns the error code."""
         topics: dict[str, list[OffsetCommitRequestPartition]] = {}
         notes: dict[TP, Commit] = {}
         sent = self.history.turn()
-        long = "long_notes" in self.settings.habits and self.rng.random() < _LONG_SHARE
+        long = "long_metadata" in self.settings.habits and self.rng.random() < _LONG_SHARE
         metadata = "x" * _METADATA_MAX if long else ""
         for (topic, index), position in self.positions.items():
             if position >= 0:

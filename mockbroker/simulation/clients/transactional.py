@@ -1,11 +1,11 @@
-"""Transactional producers, also such that read, transform and write, and commit what they read."""
+"""Transactional producers, some of them consume-transform-produce."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from mockbroker.simulation import history as happened
-from mockbroker.simulation.clients.base import GROUP, RETRIABLE, TRANSACTION, Asking, GaveUp
+from mockbroker.simulation.clients.base import GROUP, RETRIABLE, TRANSACTION, CallSequence, GaveUp
 from mockbroker.simulation.clients.producer import Writer
 from mockbroker.simulation.clients.reading import Reading
 from mockbroker.simulation.history import Commit, Transaction, Unfenced
@@ -26,7 +26,7 @@ from mockbroker_protocol.messages.txn_offset_commit import (
 from mockbroker_protocol.records import Record, build_batch
 
 _CONCURRENT = frozenset((int(ErrorCode.CONCURRENT_TRANSACTIONS),))
-# The producer is no longer the one with its transactional id: it must not go on.
+# Errors after which the producer must not continue, because another has its transactional id.
 _FENCED = frozenset(
     (
         int(ErrorCode.PRODUCER_FENCED),
@@ -36,19 +36,19 @@ _FENCED = frozenset(
     )
 )
 _LIVES_MAX = 6
-_DAWDLE_SHARE = 0.04
-_DAWDLE_MS = 12_000  # how much longer than the transaction may take
-_STRAY_SHARE = 0.08
+_ZOMBIE_SHARE = 0.04
+_ZOMBIE_MS = 12_000  # the longest pause after the transaction timeout
+_UNVERIFIED_SHARE = 0.08
 _LOOK_SHARE = 0.3
 _PLAIN_COMMIT_SHARE = 0.1
 
 
 class _Fatal(Exception):  # noqa: N818 - it names what happened
-    """The producer may not go on; the application starts another."""
+    """A fatal error of the producer; the application creates another."""
 
 
 class TransactionalProducer(Writer, Reading):
-    """One transaction after the other under one transactional id."""
+    """One transaction after the other with one transactional id."""
 
     def topic_names(self) -> list[str]:
         own = self.settings.topics
@@ -80,7 +80,7 @@ class TransactionalProducer(Writer, Reading):
 
     # -- the coordinator ---------------------------------------------------------------------------
 
-    def _ask(self, api: ApiKey, request: object, error_of: Any = None) -> Asking:
+    def _ask(self, api: ApiKey, request: object, error_of: Any = None) -> CallSequence:
         assert self.transactional_id is not None
         ids, sent = (self.producer_id, self.epoch), self.history.turn()
         response = yield from self.ask_coordinator(
@@ -91,14 +91,14 @@ class TransactionalProducer(Writer, Reading):
             self.history.accepted(api.name, self.transactional_id, *ids, sent)
         return response
 
-    def _dawdle(self) -> Asking:
-        """Sometimes a process stands still until its transaction is over: a zombie goes on."""
-        if self.rng.random() < _DAWDLE_SHARE:
-            self.history.counts["producers dawdled"] += 1
-            yield Sleep(self.settings.transaction_timeout_ms + self.rng.randint(0, _DAWDLE_MS))
+    def _maybe_become_zombie(self) -> CallSequence:
+        """Sometimes pause for longer than the transaction timeout, and continue as a zombie."""
+        if self.rng.random() < _ZOMBIE_SHARE:
+            self.history.counts["zombie producers"] += 1
+            yield Sleep(self.settings.transaction_timeout_ms + self.rng.randint(0, _ZOMBIE_MS))
 
-    def _init(self) -> Asking:
-        """A new epoch under the transactional id: whoever had it before is fenced."""
+    def _init(self) -> CallSequence:
+        """InitProducerId: a new epoch, which fences the former producer."""
         request = InitProducerIdRequest(
             transactional_id=self.transactional_id,
             transaction_timeout_ms=self.settings.transaction_timeout_ms,
@@ -107,19 +107,19 @@ class TransactionalProducer(Writer, Reading):
         if response.error_code:
             raise _Fatal
         self.history.counts["producers initialised"] += 1
-        self._given(response)
+        self._set_epoch(response)
         self.ready = True
         if self.settings.input:
             yield from self.find_positions(self.settings.group, [self.settings.input])
 
-    def _given(self, response: Any) -> None:
-        """The producer id and epoch under which to go on."""
+    def _set_epoch(self, response: Any) -> None:
+        """Use the producer id and epoch of a response."""
         self.restart_sequences(response.producer_id, response.producer_epoch)
         self.history.epoch_given(self.settings.transactional_id, self.producer_id, self.epoch)
 
     # -- one transaction ---------------------------------------------------------------------------
 
-    def _transaction(self) -> Asking:
+    def _transaction(self) -> CallSequence:
         self._incarnation = (self.producer_id, self.epoch)
         name = f"{self.name}#{self._count}@{self.history.now_ms()}"
         transaction = Transaction(name, self.settings.transactional_id)
@@ -133,12 +133,12 @@ class TransactionalProducer(Writer, Reading):
                 raise _Fatal from None
             sound = False
         commit = sound and self.rng.random() >= self.settings.abort_share
-        yield from self._dawdle()
+        yield from self._maybe_become_zombie()
         yield from self._end(transaction, commit=commit)
         if not sound:
-            self.ready = False  # a batch is missing: the sequence numbers begin anew
+            self.ready = False  # a batch is missing, so the sequence numbers must restart
 
-    def _fill(self, transaction: Transaction) -> Asking:
+    def _fill(self, transaction: Transaction) -> CallSequence:
         positions: dict[tuple[str, int], int] = {}
         former: dict[tuple[str, int], int] = {}
         if self.settings.input:
@@ -152,7 +152,7 @@ class TransactionalProducer(Writer, Reading):
                 continue
             if not self.versions.uses_tv2 and (topic, partition) not in self._added:
                 yield from self._add_partition(topic, partition)
-            yield from self._dawdle()
+            yield from self._maybe_become_zombie()
             sent, batch = self.new_batch(topic, partition, transaction)
             turn = self.history.turn()
             yield from self.deliver(sent, batch)
@@ -162,28 +162,29 @@ class TransactionalProducer(Writer, Reading):
                 sent.producer_id,
                 sent.epoch,
                 turn,
+                (sent.topic_id, partition),
             )
             self._added.add((topic, partition))
-        # The coordinator adds partitions once the former transaction is complete: a leader then
-        # takes none of them for open any more, and has the batch verified.
-        if self._added and not self.versions.uses_tv2 and self.rng.random() < _STRAY_SHARE:
-            yield from self._stray()
+        # The coordinator adds partitions once the former transaction is complete. No leader has it
+        # open then, so the batch must be verified.
+        if self._added and not self.versions.uses_tv2 and self.rng.random() < _UNVERIFIED_SHARE:
+            yield from self._send_unverified_batch()
         if positions:
             yield from self._commit_offsets(transaction, positions)
             if self.rng.random() < _PLAIN_COMMIT_SHARE:
-                yield from self._go_back(former)
+                yield from self._commit_outside(former)
 
-    def _go_back(self, former: dict[tuple[str, int], int]) -> Asking:
-        """Somebody sets the group's offsets while the transaction is open: that is later than what
-        is pending, and stays in force when the transaction is committed.
+    def _commit_outside(self, former: dict[tuple[str, int], int]) -> CallSequence:
+        """Commit offsets outside the open transaction. They are later than the pending ones, so
+        they stay when the transaction is committed.
         """
         present, self.positions = self.positions, former
         yield from self.commit(self.settings.group, "", -1)
         self.positions = present
 
-    def _stray(self) -> Asking:
-        """A batch on the loose: one for a partition that is not in the transaction, as if it had
-        been under way since an earlier one. The leader has it verified, and refuses it (KIP-890).
+    def _send_unverified_batch(self) -> CallSequence:
+        """Send a batch for a partition that is not in the transaction, like a late batch of an
+        earlier one. The leader verifies it and refuses it (KIP-890).
         """
         topic = self.rng.choice(self.settings.topics)
         partition = self.choose_partition(topic)
@@ -207,7 +208,7 @@ class TransactionalProducer(Writer, Reading):
             )
         except (Disconnected, RequestTimedOut):
             return
-        self.history.counts["stray batches answered"] += 1
+        self.history.counts["unverified batches answered"] += 1
         if response.responses[0].partition_responses[0].error_code == 0:
             self._sequences[topic, partition] = sequence + 1
             self.history.unfenced.append(
@@ -218,7 +219,7 @@ class TransactionalProducer(Writer, Reading):
                 )
             )
 
-    def _add_partition(self, topic: str, partition: int) -> Asking:
+    def _add_partition(self, topic: str, partition: int) -> CallSequence:
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.settings.transactional_id,
             v3_and_below_producer_id=self.producer_id,
@@ -235,14 +236,14 @@ class TransactionalProducer(Writer, Reading):
         if error:
             raise GaveUp("add partitions", error)
 
-    def _consume(self) -> Asking:
-        """What comes next in the input; where each partition then stands."""
+    def _consume(self) -> CallSequence:
+        """Poll the input; returns the positions after it."""
         yield from self.poll()
         return dict(self.positions)
 
     def _commit_offsets(
         self, transaction: Transaction, positions: dict[tuple[str, int], int]
-    ) -> Asking:
+    ) -> CallSequence:
         settings = self.settings
         ids = (self.producer_id, self.epoch)
         if not self.versions.uses_tv2:
@@ -258,7 +259,7 @@ class TransactionalProducer(Writer, Reading):
                 TxnOffsetCommitRequestPartition(partition, offset, -1, "")
             )
             commit = Commit(settings.group, topic, partition, offset, self.history.turn())
-            commit.doubtful = True  # until the end is acknowledged; and an end may come late
+            commit.doubtful = True  # until the end is acknowledged; the end may arrive late
             commits.append(commit)
         transaction.commits += commits
         self.history.commits += commits
@@ -296,9 +297,9 @@ class TransactionalProducer(Writer, Reading):
             if not commit.repeated:
                 commit.written = written
 
-    def _end(self, transaction: Transaction, *, commit: bool) -> Asking:
+    def _end(self, transaction: Transaction, *, commit: bool) -> CallSequence:
         if self.versions.uses_tv2 and not transaction.batches and not transaction.commits:
-            transaction.state = happened.ABORTED  # the coordinator has never heard of it
+            transaction.state = happened.ABORTED  # the coordinator does not have it
             return
         if not self.versions.uses_tv2 and not self._added and not transaction.commits:
             transaction.state = happened.ABORTED
@@ -322,7 +323,7 @@ class TransactionalProducer(Writer, Reading):
             for each in transaction.commits:
                 each.dropped = not each.repeated
         if self.versions.uses_tv2 and response.producer_id >= 0:
-            self._given(response)
+            self._set_epoch(response)
         if self.settings.input and (not commit or self.rng.random() < _LOOK_SHARE):
             yield from self.find_positions(self.settings.group, [self.settings.input])
 

@@ -1,8 +1,8 @@
-"""Every interleaving of a machine's events, to a depth.
+"""A model checker: all interleavings of a state machine's events, to a depth.
 
-A *world* is one of the project's state machines with the clients, the log and the clock around it.
-It knows the *events* that may come next, takes one in, and checks the *invariants* that must hold
-in each state and on each transition. The *explorer* goes through all sequences of events breadth
-first. Two worlds with the same *key* are one state: what followed from the first is not looked at
-again from the second. So the first violation that is found has a shortest *counterexample*.
+An *explored world* is one of the project's state machines with its clients, log and clock. It lists
+the possible next *events*, applies one, and checks *invariants* in each state and on each
+transition. The *explorer* visits all sequences of events, breadth first. Worlds with equal *keys*
+are one state, which is expanded once. The first violation therefore has a shortest
+*counterexample*.
 """

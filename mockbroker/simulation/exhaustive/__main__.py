@@ -1,8 +1,8 @@
-"""Explore the project's state machines: every sequence of events, to a depth.
+"""Explore the project's state machines: all sequences of events, to a depth.
 
     python -m mockbroker.simulation.exhaustive [--machine NAME]... [--depth N | --quick]
 
-Exit code 1, with a shortest counterexample, when something does not hold.
+Exit code 1, with a shortest counterexample, if an invariant is violated.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mockbroker.simulation.exhaustive.counts import note_counts
-from mockbroker.simulation.exhaustive.plans import PLANS, Plan
+from mockbroker.simulation.exhaustive.plans import PLANS, ExplorationPlan
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,13 +43,13 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _depth(plan: Plan, options: argparse.Namespace) -> int:
+def _depth(plan: ExplorationPlan, options: argparse.Namespace) -> int:
     if options.depth is not None:
         return int(options.depth)
     return plan.quick_depth if options.quick else plan.full_depth
 
 
-def _explore(plan: Plan, depth: int, counts: Path | None) -> int:
+def _explore(plan: ExplorationPlan, depth: int, counts: Path | None) -> int:
     began_s = time.monotonic()
     done = plan.run(depth)
     took_s = time.monotonic() - began_s

@@ -1,4 +1,4 @@
-"""The clients of a classic group: what each of them knows, and the requests it has sent."""
+"""The clients of a classic group, with their requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ NO_GENERATION = -1
 
 
 class WaitingRequest:
-    """One request. The group gives the very object back."""
+    """One request. The group returns this object with the answer."""
 
     __slots__ = ("client", "generation", "member_id")
 
@@ -16,8 +16,8 @@ class WaitingRequest:
         self.generation = generation
 
 
-class Client:
-    """What one client knows. `callback` is the request whose answer it waits for."""
+class ClassicGroupClient:
+    """One client. `callback` is its pending request."""
 
     __slots__ = (
         "callback",
@@ -33,15 +33,15 @@ class Client:
 
     def __init__(self, instance_id: str | None, *, knows_id: bool) -> None:
         self.instance_id = instance_id
-        self.knows_id = knows_id  # it speaks JoinGroup v4: a first join gives it an id (KIP-394)
+        self.knows_id = knows_id  # it uses JoinGroup v4: the first join returns an id (KIP-394)
         self.lives = 0  # member ids drawn for it
         self.offer = 0
         self.callback: WaitingRequest | None = None
         self.forget()
 
     def forget(self) -> None:
-        """The process is a new one, or was told that nobody knows it."""
+        """Reset the client: its process is new, or its member id is unknown."""
         self.member_id = ""
         self.generation = NO_GENERATION
-        self.step = "join"  # its duty
+        self.step = "join"  # its next request
         self.listing: tuple[str, ...] = ()

@@ -1,9 +1,9 @@
 """A classic group with two dynamic members and a static one, its log, and time.
 
-Time passes in units: two of them are a session, four a rebalance timeout, three what a new member
-may wait. An answer may be lost, a record may stay on its way to the log for as long as it likes or
-not be stored, and the group may be read back from its log at any moment, with any number of the
-records that were on their way.
+Time passes in units: a session is two units, a rebalance timeout four, the join timeout of a new
+member three. An answer may be lost. A record may be in flight to the log for any time, or not be
+stored. The group may be reloaded from its log at any time, with any number of the records in
+flight.
 """
 
 from __future__ import annotations
@@ -35,9 +35,13 @@ from mockbroker.core.groups.events import (
 from mockbroker.core.groups.machine import handle
 from mockbroker.core.groups.records import GroupRecord, group_metadata, parse
 from mockbroker.core.groups.states import TRANSITIONS, State
-from mockbroker.simulation.exhaustive.classic_clients import NO_GENERATION, Client, WaitingRequest
+from mockbroker.simulation.exhaustive.classic_clients import (
+    NO_GENERATION,
+    ClassicGroupClient,
+    WaitingRequest,
+)
 from mockbroker.simulation.exhaustive.classic_group_key import state_key
-from mockbroker.simulation.exhaustive.world import Event, World, must
+from mockbroker.simulation.exhaustive.world import Event, ExploredWorld, must
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record
 
@@ -51,7 +55,7 @@ NONE = ErrorCode.NONE
 FORGOTTEN = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID)
 
 
-class ClassicGroupWorld(World):
+class ClassicGroupWorld(ExploredWorld):
     """The group, its clients, and what is on its way to the log."""
 
     name: ClassVar[str] = "classic-group"
@@ -67,9 +71,9 @@ class ClassicGroupWorld(World):
         self.settings = ClassicGroupSettings(initial_rebalance_delay_ms=delay_ms)
         self.group = ClassicGroup("g", self.settings, 0)
         self.clients = (
-            Client(None, knows_id=True),
-            Client(None, knows_id=False),
-            Client("s", knows_id=True),
+            ClassicGroupClient(None, knows_id=True),
+            ClassicGroupClient(None, knows_id=False),
+            ClassicGroupClient("s", knows_id=True),
         )
         self.waiting: dict[WaitingRequest, None] = {}  # requests without an answer
         self.on_the_way: list[Persist] = []
@@ -93,7 +97,7 @@ class ClassicGroupWorld(World):
             world.on_heartbeat(1)
         return world
 
-    # -- what may happen ---------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------
 
     def events(self) -> Sequence[Event]:
         found: list[Event] = [("time_passes",)]
@@ -213,13 +217,13 @@ class ClassicGroupWorld(World):
         self._tell(Persisted(persist, NONE))
 
     def on_not_stored(self) -> None:
-        """A record is lost. What comes after it builds on it all the same: so it is in Kafka."""
+        """A record is lost. As in Kafka, later records still depend on it."""
         persist = self.on_the_way.pop(0)
         self.log_behind |= bool(self.on_the_way)
         self._tell(Persisted(persist, ErrorCode.COORDINATOR_NOT_AVAILABLE))
 
     def on_reload(self, count: int) -> None:
-        """The coordinator moves; the first `count` records on their way are in the log."""
+        """The coordinator moves; the first `count` records in flight are in the log."""
         if count:
             self.log = self.on_the_way[count - 1].image
         self.on_the_way.clear()
@@ -240,7 +244,7 @@ class ClassicGroupWorld(World):
 
     # -- the machine and its answers ---------------------------------------------------------------
 
-    def _ask(self, client: Client, index: int, lost: str) -> WaitingRequest:
+    def _ask(self, client: ClassicGroupClient, index: int, lost: str) -> WaitingRequest:
         callback = WaitingRequest(index, client.member_id, client.generation)
         self.waiting[callback] = None
         client.callback = None if lost else callback
@@ -287,7 +291,7 @@ class ClassicGroupWorld(World):
         )
         must(member_id.startswith(f"{callback.client}-"), "a member is given its own assignment")
 
-    def _hear(self, client: Client, result: object) -> None:
+    def _hear(self, client: ClassicGroupClient, result: object) -> None:
         if isinstance(result, JoinResult):
             if result.error is ErrorCode.MEMBER_ID_REQUIRED:
                 client.member_id = result.member_id
@@ -308,14 +312,14 @@ class ClassicGroupWorld(World):
             assert isinstance(result, LeaveResult)
 
     @staticmethod
-    def _learn(client: Client, error: ErrorCode) -> None:
+    def _learn(client: ClassicGroupClient, error: ErrorCode) -> None:
         if error in FORGOTTEN:
             client.callback = None
             client.forget()
         elif error is not NONE:
             client.step = "join"
 
-    # -- what must hold ----------------------------------------------------------------------------
+    # -- invariants --------------------------------------------------------------------------------
 
     def check(self) -> None:
         group, now_ms = self.group, self.now_ms

@@ -1,6 +1,6 @@
-"""What the future of a classic group's world depends on.
+"""The key of a classic group's world.
 
-Generations and times are relative, member ids are the client's number and the rank of the life.
+Generations and times are relative. Member ids are the client's number and the rank of its process.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
-"""A group of the new protocol (KIP-848): two dynamic members, a static one, and two topics.
+"""A consumer group (KIP-848) with two dynamic members, a static member and two topics.
 
-Topic t has two partitions, topic u has one and is created some time. Time passes in units: three
-are a session, one or two a rebalance timeout, one the assignment interval. Answers may be lost, a
-record may not be stored, heartbeats may come a second time with the epoch before, or with one that
-nobody was ever told, and the group may be read back from its compacted log at any moment.
+Topic t has two partitions; topic u has one and may be created at any point. Time passes in units:
+a session lasts three, a rebalance timeout one or two, the assignment interval one. Responses may
+be lost, and a record may fail to be stored. A heartbeat may be repeated with the previous epoch,
+or with an epoch that no member ever had. The group may be loaded from its compacted log at any
+moment.
 
-A client works on what it is given at once, and goes on with what it is to give up until it does so.
-(One that takes its time to begin, and loses an answer meanwhile, may begin with what was given to
-somebody else since, because it told the broker that it owns nothing: so it is in Kafka, too.)
+A client consumes newly assigned partitions at once, and revoked ones until it acknowledges the
+revocation. (A client that delays the start and loses a response meanwhile may consume a partition
+that has been assigned to another member since, because it reported the partition as owned. Kafka
+has the same gap.)
 
-The order of what is in the log is not part of a state's key.
+The order of the records in the log is not part of a state's key.
 """
 
 from __future__ import annotations
@@ -44,13 +46,13 @@ from mockbroker.simulation.exhaustive.consumer_group_key import state_key
 from mockbroker.simulation.exhaustive.consumer_parties import (
     NOTHING,
     SUBSCRIPTIONS,
-    Client,
+    ConsumerGroupClient,
     Partitions,
     Topics,
     by_topic,
     flat,
 )
-from mockbroker.simulation.exhaustive.world import Event, World, must
+from mockbroker.simulation.exhaustive.world import Event, ExploredWorld, must
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record
 
@@ -66,7 +68,7 @@ NONE = ErrorCode.NONE
 NOT_STORED = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
-class ConsumerGroupWorld(World):
+class ConsumerGroupWorld(ExploredWorld):
     """The group, its clients, its log, and the topics."""
 
     name: ClassVar[str] = "consumer-group"
@@ -81,9 +83,9 @@ class ConsumerGroupWorld(World):
         self.topics = Topics()
         self.group = ConsumerGroup("g", SETTINGS, self.topics)
         self.clients = (
-            Client("a", None, UNIT_MS),
-            Client("b", None, 2 * UNIT_MS),
-            Client("c", "s", 2 * UNIT_MS),
+            ConsumerGroupClient("a", None, UNIT_MS),
+            ConsumerGroupClient("b", None, 2 * UNIT_MS),
+            ConsumerGroupClient("c", "s", 2 * UNIT_MS),
         )
         self.log: dict[tuple[str, str], Change] = {}  # compacted
         self.failing = False
@@ -101,7 +103,7 @@ class ConsumerGroupWorld(World):
             world.on_beat(0)
         return world
 
-    # -- what may happen ---------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------
 
     def events(self) -> Sequence[Event]:
         found: list[Event] = [("time_passes",), ("time_passes", "not_stored"), ("reload",)]
@@ -120,9 +122,9 @@ class ConsumerGroupWorld(World):
                 found.append(("give_up", index))
             member = self.group.members.get(client.member_id)
             if member is not None and member.epoch > 0:
-                found.append(("stray_beat", index, "next"))
+                found.append(("late_heartbeat", index, "next"))
                 if member.previous_epoch > 0:
-                    found.append(("stray_beat", index, "previous"))
+                    found.append(("late_heartbeat", index, "previous"))
         return found
 
     def on_beat(self, index: int, how: str = "") -> None:
@@ -148,8 +150,8 @@ class ConsumerGroupWorld(World):
         client.topics = SUBSCRIPTIONS[after]
         self._hear(client, self._heartbeat(client, client.epoch, client.owned, full=True))
 
-    def on_stray_beat(self, index: int, which: str) -> None:
-        """A heartbeat that was sent once, or never; nobody waits for the answer."""
+    def on_late_heartbeat(self, index: int, which: str) -> None:
+        """A late heartbeat, or one that no client has sent; its answer is dropped."""
         client = self.clients[index]
         member = self.group.members[client.member_id]
         epoch = member.previous_epoch if which == "previous" else member.epoch + 1
@@ -158,7 +160,7 @@ class ConsumerGroupWorld(World):
         must(result.error is not NONE or epoch in known, "an epoch that nobody was told is fenced")
 
     def on_give_up(self, index: int) -> None:
-        """The client no longer works on what it was told to revoke."""
+        """The client has revoked the partitions that are not assigned."""
         self.clients[index].owned = self.clients[index].assigned
 
     def on_leave(self, index: int, epoch: int) -> None:
@@ -211,7 +213,7 @@ class ConsumerGroupWorld(World):
 
     def _heartbeat(
         self,
-        client: Client,
+        client: ConsumerGroupClient,
         epoch: int,
         owned: Partitions | None,
         *,
@@ -279,7 +281,7 @@ class ConsumerGroupWorld(World):
             rises = before is None or member.epoch >= before.epoch
             must(rises or member.epoch == STATIC_LEAVE_EPOCH, "a member's epoch only rises")
 
-    def _hear(self, client: Client, result: ConsumerResult) -> None:
+    def _hear(self, client: ConsumerGroupClient, result: ConsumerResult) -> None:
         match result.error:
             case ErrorCode.NONE:
                 must(result.epoch >= client.epoch, "a client is told no older epoch")
@@ -302,7 +304,7 @@ class ConsumerGroupWorld(World):
         group.apply(self.log.values())
         return group
 
-    # -- what must hold ----------------------------------------------------------------------------
+    # -- invariants --------------------------------------------------------------------------------
 
     def check(self) -> None:
         self._check_owners()
@@ -384,13 +386,13 @@ class ConsumerGroupWorld(World):
     # -- copies ------------------------------------------------------------------------------------
 
     @classmethod
-    def copies(cls, frozen: Any) -> Callable[[], World]:
+    def copies(cls, frozen: Any) -> Callable[[], ExploredWorld]:
         thawed = super().copies(frozen)()
         assert isinstance(thawed, ConsumerGroupWorld)
         return thawed._copy
 
     def _copy(self) -> ConsumerGroupWorld:
-        """As the group's values never change themselves, it is enough to copy what holds them."""
+        """A copy. The values of the group are immutable, so only their containers are copied."""
         world = copy(self)
         world.topics = copy(self.topics)
         world.topics.infos = dict(self.topics.infos)

@@ -1,4 +1,4 @@
-"""What the future of a consumer group's world depends on. Epochs and times are relative."""
+"""The key of a consumer group's world. Epochs and times are relative."""
 
 from __future__ import annotations
 

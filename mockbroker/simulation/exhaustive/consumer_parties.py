@@ -1,4 +1,4 @@
-"""Those who take part in a group of the new protocol: its clients, and the topics."""
+"""The clients and topics of a consumer group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTHING: Partitions = frozenset()
 
 
 class Topics:
-    """The topics of the cluster, as groups see them."""
+    """The topics of the cluster: a `TopicSource`."""
 
     __slots__ = ("created_version", "infos", "version")
 
@@ -44,8 +44,8 @@ class Topics:
         return frozenset((info.topic_id, p) for info in infos for p in range(info.partitions))
 
 
-class Client:
-    """What one client knows. `assigned` is what it was told last, `owned` what it works on."""
+class ConsumerGroupClient:
+    """One client. `assigned` is its last assignment, `owned` its current partitions."""
 
     __slots__ = (
         "assigned",
@@ -72,9 +72,9 @@ class Client:
         return f"{self.name}{self.lives}"
 
     def forget(self) -> None:
-        """It is no member, and works on nothing."""
+        """Reset the client: it is no member and owns nothing."""
         self.epoch = JOIN_EPOCH
-        self.unsure = False  # it heard no answer: its next heartbeat says all, and asks for all
+        self.unsure = False  # an answer was lost: its next heartbeat is a full one
         self.assigned = self.owned = NOTHING
 
 

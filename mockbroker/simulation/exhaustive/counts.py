@@ -1,6 +1,6 @@
-"""What the deepest exploration of each machine has counted, as a JSON file.
+"""The counts of the deepest exploration of each state machine, in a JSON file.
 
-Level by level, so that a shallow exploration can be held against a deep one.
+They are kept by level, so that a shallow exploration can be compared with a deep one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from mockbroker.simulation.exhaustive.explorer import Exploration, Level
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """Levels from the beginnings on, and how many states were left in peace."""
+    """The levels from the start states on, and the number of settled states."""
 
     levels: tuple[Level, ...]
     settled: int
@@ -32,14 +32,14 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 def read_counts(path: Path) -> dict[str, Counts]:
-    """Counts by the machine's name; none if there is no such file."""
+    """The counts by machine name; empty if the file does not exist."""
     if not path.exists():
         return {}
     return msgspec.json.decode(path.read_bytes(), type=dict[str, Counts])
 
 
 def note_counts(path: Path, name: str, done: Exploration) -> bool:
-    """Put an exploration into the file, unless the one that is there went deeper."""
+    """Write an exploration to the file, unless the file has a deeper one."""
     counts = read_counts(path)
     before = counts.get(name)
     if before is not None and before.depth > done.depth:

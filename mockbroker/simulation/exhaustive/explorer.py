@@ -1,8 +1,8 @@
-"""Breadth first through all that may happen, until something does not hold or the depth is reached.
+"""The explorer: a breadth-first search until an invariant is violated or the depth is reached.
 
 A state is expanded from its frozen copy, once for each event. Its key is kept as a digest of 16
-bytes: of a million states two share one with a probability of about 10^-27. With each state goes
-the one it was first reached from and by which event, which gives the shortest way to it.
+bytes; two of a million states collide with a probability of about 10^-27. For each state the
+explorer keeps the state and the event that first led to it, which give a shortest path.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 
 import msgspec
 
-from mockbroker.simulation.exhaustive.world import Event, World, spelt
+from mockbroker.simulation.exhaustive.world import Event, ExploredWorld, InvariantViolation, text_of
 
 DIGEST_BYTES = 16
 NOWHERE = -1
 
 
 class Level(msgspec.Struct, frozen=True, array_like=True):
-    """What one more event led to: states never seen before, and the transitions that were taken."""
+    """The new states and the transitions of one level of the search."""
 
     states: int
     transitions: int
@@ -34,20 +34,20 @@ class Counterexample(msgspec.Struct, frozen=True):
     violation: str
 
     def __str__(self) -> str:
-        steps = [f"  {number}. {spelt(event)}" for number, event in enumerate(self.events, 1)]
+        steps = [f"  {number}. {text_of(event)}" for number, event in enumerate(self.events, 1)]
         return "\n".join([f"from {self.beginning!r}:", *steps, f"violated: {self.violation}"])
 
 
 class Exploration(msgspec.Struct, frozen=True):
-    """How far it went, level by level from the beginnings on, and what was found if anything."""
+    """The result: the levels from the start states on, and the counterexample if there is one."""
 
     levels: tuple[Level, ...]
-    settled: int  # states from which the world was left in peace
+    settled: int  # states for which `settle` was checked
     counterexample: Counterexample | None
 
     @property
     def depth(self) -> int:
-        """Events after the beginning."""
+        """The number of events after the start state."""
         return len(self.levels) - 1
 
     @property
@@ -66,15 +66,15 @@ class _Found(Exception):  # noqa: N818 (an outcome, not a failure)
 
 
 class _Explorer:
-    """One exploration under way."""
+    """One running exploration."""
 
-    def __init__(self, world: type[World], settle_every: int) -> None:
+    def __init__(self, world: type[ExploredWorld], settle_every: int) -> None:
         self.world = world
         self.settle_every = settle_every
         self.settled = 0
         self.levels: list[Level] = []
         self.seen: set[bytes] = set()
-        # By the number of a state: the number of the one before, and the event between.
+        # By the number of a state: the number of its predecessor, and the event between.
         self.before: list[int] = []
         self.by: list[Event] = []
         self.frontier: list[tuple[int, Any]] = []
@@ -89,7 +89,7 @@ class _Explorer:
         self.levels.append(Level(len(self.frontier), 0))
 
     def deepen(self, *, last: bool) -> None:
-        """Take every event in every state that the level before has found."""
+        """Apply each event in each new state of the level before."""
         frontier, self.frontier = self.frontier, []
         states, transitions = len(self.seen), 0
         for number, frozen in frontier:
@@ -105,8 +105,10 @@ class _Explorer:
                 self._judge(world, number, event, last=last)
         self.levels.append(Level(len(self.seen) - states, transitions))
 
-    def _judge(self, world: World, before: int, event: Event, *, last: bool = False) -> None:
-        """Note a state that is new, and check what must hold in it."""
+    def _judge(
+        self, world: ExploredWorld, before: int, event: Event, *, last: bool = False
+    ) -> None:
+        """Add a new state, and check its invariants."""
         digest = blake2b(repr(world.key()).encode(), digest_size=DIGEST_BYTES).digest()
         if digest in self.seen:
             return
@@ -130,28 +132,28 @@ class _Explorer:
         return every > 0 and int.from_bytes(digest[:4], "big") % every == 0
 
     def _found(self, number: int, event: Event, error: Exception) -> _Found:
-        """The way to a violation, from its end."""
+        """The counterexample of an error, followed backwards."""
         events = [event]
         while number != NOWHERE:
             events.append(self.by[number])
             number = self.before[number]
         beginning = events.pop()[0]
-        kind = type(error).__name__
-        what = str(error) if kind == "Violation" else f"{kind}: {error}"
-        return _Found(Counterexample(beginning, tuple(reversed(events)), what))
+        is_violation = isinstance(error, InvariantViolation)
+        violation = str(error) if is_violation else f"{type(error).__name__}: {error}"
+        return _Found(Counterexample(beginning, tuple(reversed(events)), violation))
 
 
 def explore(
-    world: type[World],
+    world: type[ExploredWorld],
     depth: int,
     *,
     settle_every: int = 0,
     beginnings: Sequence[str] | None = None,
 ) -> Exploration:
-    """Go through all sequences of at most `depth` events, from each of the world's beginnings.
+    """Explore all sequences of at most `depth` events, from each start state.
 
-    One state in `settle_every` is left in peace as well, to see that it comes to a good end; 0
-    leaves that out. The sample is the same in each run. Stops at the first violation.
+    `settle` is checked for one state in `settle_every`; 0 disables that. The sample is the same in
+    each run. The search stops at the first violation.
     """
     explorer = _Explorer(world, settle_every)
     counterexample = None

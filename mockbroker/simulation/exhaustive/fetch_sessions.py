@@ -1,9 +1,9 @@
 """The fetch sessions of one broker, with two clients, two partitions and few slots (KIP-227).
 
-Beside the cache runs the plainest model of what KIP-227 says, and both have to agree on each answer
-and on what is in each session. Clients make full, incremental and final requests, with the epoch
-that is due, the one before or the one after; they add, change and forget partitions, and mix topic
-ids with names; answers get lost, and time passes until sessions may be evicted.
+The cache is compared with a simple model of KIP-227: both must agree on each answer and on the
+content of each session. Clients send full, incremental and final requests, with the expected epoch,
+the one before or the one after. They add, change and forget partitions, and mix topic ids with
+names. Answers are lost, and time passes until sessions may be evicted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mockbroker.core.fetching.fetch_session import (
     NO_SESSION,
     FetchSessionCache,
 )
-from mockbroker.simulation.exhaustive.world import Event, World, must
+from mockbroker.simulation.exhaustive.world import Event, ExploredWorld, must
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.fetch import (
     FetchPartition,
@@ -59,7 +59,7 @@ class Line(msgspec.Struct):
 
 
 class Session(msgspec.Struct):
-    """A session as KIP-227 has it. `due` is the epoch of the next request."""
+    """A session of the model. `due` is the epoch of the next request."""
 
     lines: list[Line]
     follower: bool
@@ -68,8 +68,8 @@ class Session(msgspec.Struct):
     due: int = 1
 
 
-class Client:
-    """What one client knows: its session and the epoch that it believes to be due."""
+class FetchClient:
+    """One client: its session and the epoch of its next request."""
 
     __slots__ = ("due", "follower", "offset", "session_id")
 
@@ -83,7 +83,7 @@ class Client:
         self.session_id, self.due = NO_SESSION, INITIAL_EPOCH
 
 
-class FetchSessionsWorld(World):
+class FetchSessionsWorld(ExploredWorld):
     """The cache, the model of it, and the clients."""
 
     name: ClassVar[str] = "fetch-sessions"
@@ -99,7 +99,7 @@ class FetchSessionsWorld(World):
         self.slots_max = slots_max
         self.cache = FetchSessionCache(slots_max, Ids())  # type: ignore[arg-type]
         self.model: dict[int, Session] = {}
-        self.clients = (Client(follower=False), Client(follower=follower))
+        self.clients = (FetchClient(follower=False), FetchClient(follower=follower))
 
     @classmethod
     def begin(cls, beginning: str) -> FetchSessionsWorld:
@@ -112,7 +112,7 @@ class FetchSessionsWorld(World):
             world.model[session_id].due = world.clients[0].due = EPOCH_MAX - 1
         return world
 
-    # -- what may happen ---------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------
 
     def events(self) -> Sequence[Event]:
         found: list[Event] = [("time_passes",)]
@@ -127,7 +127,7 @@ class FetchSessionsWorld(World):
         return found
 
     def on_full(self, index: int, topics: str, lost: str = "") -> None:
-        """Whatever session the client had is closed, and a new one opened if there is room."""
+        """A full request: it closes the client's session, and opens another if there is room."""
         client = self.clients[index]
         client.offset = (client.offset + 1) % OFFSETS
         request = _request(client, INITIAL_EPOCH, topics)
@@ -151,7 +151,7 @@ class FetchSessionsWorld(World):
                 client.session_id, client.due = session_id, 1
 
     def on_sessionless(self, index: int) -> None:
-        """A fetch outside of any session, which leaves the client's own alone."""
+        """A sessionless request, which does not change the client's session."""
         request = _request(self.clients[index], FINAL_EPOCH, "a")
         request.session_id = NO_SESSION
         context = self.cache.open_context(request, by_id=False, now_ms=self.now_ms)
@@ -197,7 +197,7 @@ class FetchSessionsWorld(World):
             client.due = session.due
 
     def on_wrong_epoch(self, index: int, by: int) -> None:
-        """A request once more, or ahead of its time: it changes nothing."""
+        """A request with the epoch before or after the expected one: it changes nothing."""
         client = self.clients[index]
         session = self.model.get(client.session_id)
         epoch = client.due + by
@@ -213,7 +213,7 @@ class FetchSessionsWorld(World):
         must(context.error == expected, f"the answer is {expected.name}")
 
     def on_by_id(self, index: int) -> None:
-        """Topic ids in a session of names."""
+        """A request with topic ids in a session with topic names."""
         client = self.clients[index]
         session = self.model.get(client.session_id)
         request = _request(client, client.due, "")
@@ -226,7 +226,7 @@ class FetchSessionsWorld(World):
             must(context.error == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, "names are not ids")
 
     def on_forgotten_session(self, index: int) -> None:
-        """The client is a new process: its session is left behind."""
+        """The client's process is new; its session remains in the cache."""
         self.clients[index].forget()
 
     def on_time_passes(self) -> None:
@@ -236,7 +236,7 @@ class FetchSessionsWorld(World):
 
     @staticmethod
     def _change(session: Session, topics: str, forget: str, offset: int) -> None:
-        """Additions and changes first, then what is forgotten."""
+        """Apply additions and changes, then the forgotten partitions."""
         for topic in topics:
             known = [line for line in session.lines if line.topic == topic]
             if known:
@@ -245,8 +245,8 @@ class FetchSessionsWorld(World):
                 session.lines.append(Line(topic, offset))
         session.lines = [line for line in session.lines if line.topic not in forget]
 
-    def _room_for(self, client: Client, size: int) -> bool:
-        """Make room by the rules of KIP-227 and say whether there is any."""
+    def _room_for(self, client: FetchClient, size: int) -> bool:
+        """Evict a session by the rules of KIP-227; returns whether there is room."""
         if len(self.model) < self.slots_max:
             return True
         idle = min(self.model, key=lambda each: self.model[each].used_ms)
@@ -268,7 +268,7 @@ class FetchSessionsWorld(World):
         return True
 
     def _tell(self, session_id: int, session: Session) -> None:
-        """The client has the answer: each partition's high watermark is known to it."""
+        """The client gets the answer, with the high watermark of each partition."""
         for target in self.cache._sessions[session_id].targets.values():
             target.high_watermark = TOLD
         for line in session.lines:
@@ -284,7 +284,7 @@ class FetchSessionsWorld(World):
         wanted = [((line.topic, 0), line.topic, line.offset, line.told) for line in lines]
         must(found == wanted, f"what is fetched is {wanted}, not {found}")
 
-    # -- what must hold ----------------------------------------------------------------------------
+    # -- invariants --------------------------------------------------------------------------------
 
     def check(self) -> None:
         sessions = self.cache._sessions
@@ -299,7 +299,7 @@ class FetchSessionsWorld(World):
         must(used == sorted(used), "sessions are in the order in which they were used")
 
     def settle(self) -> None:
-        """A client that begins anew some time later has a session, and goes on in it."""
+        """A client that sends a full request later gets a session, and continues in it."""
         for _ in range(2):
             self.on_time_passes()
         for index in range(len(self.clients)):
@@ -312,7 +312,7 @@ class FetchSessionsWorld(World):
                 self.check()
             must(self.clients[index].session_id in self.model, "a client in peace has a session")
 
-    # -- what the future depends on ----------------------------------------------------------------
+    # -- the key -----------------------------------------------------------------------------------
 
     def key(self) -> object:
         order = {session_id: rank for rank, session_id in enumerate(sorted(self.model))}
@@ -341,7 +341,7 @@ class FetchSessionsWorld(World):
             ),
         )
 
-    def _ahead(self, client: Client) -> int | None:
+    def _ahead(self, client: FetchClient) -> int | None:
         session = self.model.get(client.session_id)
         return None if session is None else max(min(client.due - session.due, 3), -3)
 
@@ -349,7 +349,7 @@ class FetchSessionsWorld(World):
         return min(self.now_ms - since_ms, EVICTION_MS + UNIT_MS)
 
 
-def _request(client: Client, epoch: int, topics: str, forget: str = "") -> FetchRequest:
+def _request(client: FetchClient, epoch: int, topics: str, forget: str = "") -> FetchRequest:
     return FetchRequest(
         session_id=client.session_id,
         session_epoch=epoch,

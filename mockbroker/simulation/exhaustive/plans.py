@@ -1,4 +1,4 @@
-"""How deep each machine is explored: quickly, as the tests do it, and in full."""
+"""The depths to which each state machine is explored: quickly in the tests, and in full."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from mockbroker.simulation.exhaustive.replicas import (
     ReplicasByHighWatermark,
 )
 from mockbroker.simulation.exhaustive.transactional_id import TransactionalIdWorld
-from mockbroker.simulation.exhaustive.world import World
+from mockbroker.simulation.exhaustive.world import ExploredWorld
 
 
-class Plan(NamedTuple):
-    """Depths are numbers of events. One state in `settle_every` is left in peace as well.
+class ExplorationPlan(NamedTuple):
+    """Depths are numbers of events. `settle` is checked for one state in `settle_every`.
 
-    Of a machine that is not `sound` it is known that a violation can be found; it is explored only
-    when it is asked for by name.
+    A machine that is not `sound` has a known violation; it is explored only by name.
     """
 
-    world: type[World]
+    world: type[ExploredWorld]
     quick_depth: int
     full_depth: int
     settle_every: int
@@ -35,12 +34,12 @@ class Plan(NamedTuple):
 
 
 _PLANS = (
-    Plan(ClassicGroupWorld, 3, 4, 200),
-    Plan(ConsumerGroupWorld, 3, 4, 200),
-    Plan(TransactionalIdWorld, 6, 10, 50),
-    Plan(FetchSessionsWorld, 3, 4, 50),
-    Plan(ReplicasByFetch, 5, 8, 100),
-    Plan(ReplicasByEpoch, 5, 8, 100),
-    Plan(ReplicasByHighWatermark, 3, 3, 100, sound=False),
+    ExplorationPlan(ClassicGroupWorld, 3, 4, 200),
+    ExplorationPlan(ConsumerGroupWorld, 3, 4, 200),
+    ExplorationPlan(TransactionalIdWorld, 6, 10, 50),
+    ExplorationPlan(FetchSessionsWorld, 3, 4, 50),
+    ExplorationPlan(ReplicasByFetch, 5, 8, 100),
+    ExplorationPlan(ReplicasByEpoch, 5, 8, 100),
+    ExplorationPlan(ReplicasByHighWatermark, 3, 3, 100, sound=False),
 )
-PLANS: dict[str, Plan] = {plan.world.name: plan for plan in _PLANS}
+PLANS: dict[str, ExplorationPlan] = {plan.world.name: plan for plan in _PLANS}

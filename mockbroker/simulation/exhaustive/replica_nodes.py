@@ -1,8 +1,8 @@
-"""A broker with its copy of a partition, and what its log and the answers of a leader say."""
+"""A broker with its replica of a partition, and the answers of a leader."""
 
 from __future__ import annotations
 
-from mockbroker.core.log.epoch_cache import NO_OFFSET
+from mockbroker.core.log.leader_epoch_cache import NO_OFFSET
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.log.segments import RollLimits
 from mockbroker.core.replication.fetcher import (
@@ -10,8 +10,8 @@ from mockbroker.core.replication.fetcher import (
     Diverged,
     Fetch,
     Fetched,
+    FetcherRequest,
     OutOfRange,
-    Question,
     ReplicaFetcher,
 )
 from mockbroker.core.replication.replica import Replica
@@ -25,7 +25,7 @@ Records = tuple[tuple[int, int], ...]
 
 
 class Node:
-    """One broker with its copy: what it knows of the leadership, and what it waits for."""
+    """One broker with its replica, its view of the leadership, and its pending request."""
 
     __slots__ = (
         "alive",
@@ -40,7 +40,7 @@ class Node:
         "leads",
         "node_id",
         "paused",
-        "question",
+        "request",
     )
 
     def __init__(self, node_id: int, fetcher: ReplicaFetcher) -> None:
@@ -48,15 +48,15 @@ class Node:
         self.fetcher = fetcher
         self.alive = True
         self.died_at = NOBODY  # the last epoch in which it crashed
-        self.epoch = NOBODY  # of the leadership that it has learnt of
+        self.epoch = NOBODY  # the leader epoch in its metadata
         self.leads = False
-        self.isr: frozenset[int] = frozenset()  # as the leader knows it
-        self.known: dict[int, int] = {}  # follower -> the offset it fetched last
+        self.isr: frozenset[int] = frozenset()  # the leader's ISR
+        self.known: dict[int, int] = {}  # follower -> its last fetch offset
         self.epoch_start = 0
-        self.question: Question | None = None
-        self.answers: tuple[Answer, ...] = ()  # on their way, the oldest first
+        self.request: FetcherRequest | None = None
+        self.answers: tuple[Answer, ...] = ()  # in flight, the oldest first
         self.paused: int | None = None
-        self.confirmed = False  # this leader has answered with records, or with none to come
+        self.confirmed = False  # the current leader has answered a fetch
 
     @property
     def log(self) -> ReplicaLog:
@@ -82,7 +82,7 @@ class Node:
         node.isr = self.isr
         node.known = dict(self.known)
         node.epoch_start = self.epoch_start
-        node.question = self.question
+        node.request = self.request
         node.answers = self.answers
         node.paused = self.paused
         node.confirmed = self.confirmed
@@ -90,7 +90,7 @@ class Node:
 
 
 def copied(log: ReplicaLog) -> ReplicaLog:
-    """A log of its own with the same contents, and with the epochs that wrote nothing yet."""
+    """A copy of a log that includes the epochs without records."""
     copy = log.fork()
     for epoch, start_offset in log.epochs.entries:
         if epoch > copy.epochs.latest:
@@ -99,13 +99,13 @@ def copied(log: ReplicaLog) -> ReplicaLog:
 
 
 def records(log: ReplicaLog) -> Records:
-    """What a log holds, offset by offset: each batch here has one record."""
+    """The epoch and number of each record; each batch has one record."""
     headers = map(BatchHeader, log.batches())
     return tuple((header.leader_epoch, header.max_timestamp) for header in headers)
 
 
-def astray(fetch: Fetch, log: ReplicaLog) -> Answer | None:
-    """What a follower is told whose history is another one (KafkaApis, Partition.readRecords)."""
+def divergence_answer(fetch: Fetch, log: ReplicaLog) -> Answer | None:
+    """The answer to a follower whose log has diverged, else None (Partition.readRecords)."""
     if fetch.last_epoch >= 0:
         epoch, end_offset = log.epochs.end_offset_for(fetch.last_epoch, log.end_offset)
         if end_offset == NO_OFFSET:
@@ -117,17 +117,10 @@ def astray(fetch: Fetch, log: ReplicaLog) -> Answer | None:
     return None
 
 
-def spelt(answer: Answer) -> object:
-    """What an answer says, without its number."""
+def text_of(answer: Answer) -> object:
+    """The content of an answer without its number."""
     if isinstance(answer, Fetched):
-        taken = answer.taken
-        records = (
-            ()
-            if taken is None
-            else tuple(
-                (BatchHeader(batch).base_offset, BatchHeader(batch).leader_epoch)
-                for batch in taken.batches.batches()
-            )
-        )
-        return records, answer.high_watermark
+        batches = () if answer.records is None else answer.records.batches.batches()
+        headers = map(BatchHeader, batches)
+        return tuple((h.base_offset, h.leader_epoch) for h in headers), answer.high_watermark
     return tuple(answer)[1:]

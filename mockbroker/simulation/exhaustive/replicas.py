@@ -1,13 +1,13 @@
 """Two replicas of one partition: their logs, the follower's machine, a controller, and one cut.
 
-The leader's side is a plain reading of Kafka's Partition: it answers fetches, and moves the high
-watermark to the smallest log end in the ISR as far as it has heard of it. The controller elects
-among the ISR alone. Brokers learn of an election one after the other. One of them may be cut off
-from the other and from the controller, or crash and come back, with its checkpoint of the high
-watermark or with an old one. Questions and answers get lost, are late, or come after a timeout.
+The leader is a simple form of Kafka's Partition: it answers fetches, and moves the high watermark
+to the smallest known log end in the ISR. The controller elects only members of the ISR. Brokers get
+the result of an election one after the other. One broker may be cut off from the other and from the
+controller, or crash and restart with its high watermark checkpoint or an old one. Requests and
+answers are lost, late, or arrive after a timeout.
 
-The three ways of a follower to cut its log are worlds of their own. The oldest one, by the high
-watermark, is known to lose records that were committed (KIP-101).
+Each of the three truncation protocols of followers is an explored world. The oldest one, by the
+high watermark, is known to lose committed records (KIP-101).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from mockbroker.core.replication.fetcher import (
     EpochEnd,
     Fetch,
     Fetched,
+    FetcherRequest,
     FetcherState,
     Follow,
     Halt,
     OffsetForLeaderEpoch,
     Pause,
-    Question,
     Refused,
     ReplicaFetcher,
     RetryDue,
@@ -39,12 +39,12 @@ from mockbroker.simulation.exhaustive.replica_nodes import (
     NOBODY,
     Node,
     Records,
-    astray,
     copied,
+    divergence_answer,
     records,
-    spelt,
+    text_of,
 )
-from mockbroker.simulation.exhaustive.world import Event, World, must
+from mockbroker.simulation.exhaustive.world import Event, ExploredWorld, must
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader, Record, build_batch
 
@@ -57,8 +57,8 @@ FETCH_BYTES = 1  # one batch at a time
 BATCHES = tuple(bytes(build_batch([Record(timestamp=n, value=b"")])) for n in range(RECORDS_MAX))
 
 
-class ReplicasWorld(World):
-    """The two brokers, and what the controller knows: leader, leader epoch and ISR."""
+class ReplicasWorld(ExploredWorld):
+    """The two brokers, and the controller's leader, leader epoch and ISR."""
 
     name: ClassVar[str] = "replicas"
     truncation: ClassVar[Truncation]
@@ -95,12 +95,12 @@ class ReplicasWorld(World):
         return world
 
     def _until_fetched(self, offset: int) -> None:
-        """Let the follower ask until the leader has heard that it has come to `offset`."""
+        """Let the follower fetch until the leader has its fetch offset `offset`."""
         while self.nodes[0].known.get(1) != offset:
             self.on_serve(1)
             self.on_deliver(1)
 
-    # -- what may happen ---------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------
 
     def events(self) -> Sequence[Event]:
         found: list[Event] = []
@@ -116,7 +116,7 @@ class ReplicasWorld(World):
                     found.append(("serve", n))
                 if node.answers:
                     found += [("deliver", n), ("lose", n)]
-                if node.question is not None or node.paused is not None:
+                if node.request is not None or node.paused is not None:
                     found.append(("wake", n))
                 if node.epoch != self.epoch and n != self.cut and not self._is_over(n):
                     found.append(("learn", n))
@@ -131,18 +131,18 @@ class ReplicasWorld(World):
         return found
 
     def _may_be_served(self, node: Node, leader: Node) -> bool:
-        """Whether a question can reach the leader that has not done so yet."""
-        question = node.question
+        """Whether a pending request can reach the leader."""
+        request = node.request
         return (
-            question is not None
-            and all(answer.number != question.number for answer in node.answers)
+            request is not None
+            and all(answer.number != request.number for answer in node.answers)
             and len(node.answers) < ANSWERS_MAX
             and leader.alive
             and self.cut == NOBODY
         )
 
     def _may_alter(self, node: Node) -> bool:
-        """Whether the controller takes a change of the ISR from this leader."""
+        """Whether the controller accepts a change of the ISR from this leader."""
         return node.node_id != self.cut and node.epoch == self.epoch and self.leader == node.node_id
 
     def _electable(self, n: int) -> bool:
@@ -155,11 +155,11 @@ class ReplicasWorld(World):
         )
 
     def _is_over(self, n: int) -> bool:
-        """Whether this broker led, and has crashed since: its leadership is over."""
+        """Whether this broker has crashed since it became leader."""
         return self.leader == n and self.nodes[n].died_at == self.epoch
 
     def on_append(self, n: int) -> None:
-        """A client that finds this leader writes to it, without waiting for the followers."""
+        """A client writes to this leader with acks=1."""
         node = self.nodes[n]
         batch = memoryview(bytearray(BATCHES[self.appended]))
         node.log.maybe_roll(len(batch), self.appended, 0, LIMITS)
@@ -168,24 +168,24 @@ class ReplicasWorld(World):
         self._advance(node)
 
     def on_serve(self, n: int) -> None:
-        """The question is with the leader, and its answer sets out."""
+        """The request arrives at the leader, which sends its answer."""
         node, leader = self.nodes[n], self.nodes[1 - n]
-        question = node.question
-        assert question is not None
-        node.answers = (*node.answers, self._answer(n, question, leader))
+        request = node.request
+        assert request is not None
+        node.answers = (*node.answers, self._answer(n, request, leader))
 
-    def _answer(self, n: int, question: Question, leader: Node) -> Answer:
-        number, log = question.number, leader.log
-        if not leader.leads or leader.epoch != question.leader_epoch:
+    def _answer(self, n: int, request: FetcherRequest, leader: Node) -> Answer:
+        number, log = request.number, leader.log
+        if not leader.leads or leader.epoch != request.leader_epoch:
             return Refused(number, ErrorCode.FENCED_LEADER_EPOCH)
-        if isinstance(question, OffsetForLeaderEpoch):
-            return EpochEnd(number, *log.epochs.end_offset_for(question.epoch, log.end_offset))
-        elsewhere = astray(question, log)
+        if isinstance(request, OffsetForLeaderEpoch):
+            return EpochEnd(number, *log.epochs.end_offset_for(request.epoch, log.end_offset))
+        elsewhere = divergence_answer(request, log)
         if elsewhere is not None:
             return elsewhere
-        taken = log.cut_out(question.offset, FETCH_BYTES)
+        taken = log.read_slice(request.offset, FETCH_BYTES)
         answer = Fetched(number, taken, leader.high_watermark, log.start_offset)
-        self._update_follower_fetch_state(leader, n, question.offset)
+        self._update_follower_fetch_state(leader, n, request.offset)
         return answer
 
     def on_deliver(self, n: int) -> None:
@@ -201,19 +201,19 @@ class ReplicasWorld(World):
         self.nodes[n].answers = self.nodes[n].answers[1:]
 
     def on_wake(self, n: int) -> None:
-        """The pause is over, or the follower does not wait for the answer any longer."""
+        """The follower's pause ends, or its request times out."""
         node = self.nodes[n]
         number = node.paused if node.paused is not None else node.fetcher._number
         node.paused = None
         self._tell(node, RetryDue(number))
 
     def on_shrink(self, n: int) -> None:
-        """The leader takes the other one for too slow."""
+        """The leader removes the follower from the ISR, because it lags."""
         self.isr = self.nodes[n].isr = frozenset({n})
         self._advance(self.nodes[n])
 
     def on_fence(self, n: int) -> None:
-        """The controller has not heard from this broker for too long; the other one leads now."""
+        """The broker's session with the controller expires; the other broker becomes leader."""
         self.isr -= {n}
         leader = self.nodes[1 - n]
         if self.leader == n:
@@ -227,7 +227,7 @@ class ReplicasWorld(World):
         self.epoch += 1
 
     def on_learn(self, n: int) -> None:
-        """The controller's word of who leads arrives."""
+        """The broker gets the controller's newest metadata."""
         node = self.nodes[n]
         node.epoch = self.epoch
         node.leads = self.leader == n
@@ -236,7 +236,7 @@ class ReplicasWorld(World):
             self._tell(node, Follow(self.leader, self.epoch))
             return
         self._tell(node, Halt())
-        node.question, node.paused = None, None
+        node.request, node.paused = None, None
         node.isr = self.isr
         node.known = {}
         node.epoch_start = node.log.end_offset
@@ -249,7 +249,7 @@ class ReplicasWorld(World):
             node.answers = ()
 
     def on_heal(self) -> None:
-        """Everybody reaches everybody; a leader that was cut off learns of a smaller ISR."""
+        """The network is healed; a leader that was cut off gets the smaller ISR."""
         self.cut = NOBODY
         leader = self.nodes[self.leader]
         if leader.leads and leader.epoch == self.epoch:
@@ -257,7 +257,7 @@ class ReplicasWorld(World):
             self._advance(leader)
 
     def on_crash(self, n: int, how: str = "") -> None:
-        """The process is gone. Its log stays, and its checkpoint, which may be an old one."""
+        """The process crashes. Its log stays, and its checkpoint, which may be an old one."""
         node = self.nodes[n]
         log = copied(node.log)
         high_watermark = 0 if how else node.high_watermark
@@ -268,7 +268,7 @@ class ReplicasWorld(World):
         self.nodes = tuple(dead if each is node else each for each in self.nodes)
 
     def on_restart(self, n: int) -> None:
-        """It knows nothing of the leadership before it learns of it; a leader is elected anew."""
+        """The broker restarts without metadata; a former leader gets a new leader epoch."""
         self.nodes[n].alive = True
 
     # -- the leader's side -------------------------------------------------------------------------
@@ -284,7 +284,7 @@ class ReplicasWorld(World):
         self._advance(leader)
 
     def _advance(self, leader: Node) -> None:
-        """Move the high watermark to the smallest log end in the ISR, as far as it is known."""
+        """Move the high watermark to the smallest known log end in the ISR."""
         ends = [
             leader.log.end_offset if n == leader.node_id else leader.known.get(n, UNKNOWN)
             for n in leader.isr
@@ -292,7 +292,7 @@ class ReplicasWorld(World):
         offset = min(ends)
         if offset <= leader.high_watermark:
             return
-        leader.fetcher.replica.follow_high_watermark(offset)
+        leader.fetcher.replica.update_high_watermark(offset)
         below = records(leader.log)[:offset]
         known = min(len(below), len(self.committed))
         must(below[:known] == self.committed[:known], "what is committed stays what it is")
@@ -302,11 +302,11 @@ class ReplicasWorld(World):
     def _tell(self, node: Node, event: Told) -> None:
         for effect in node.fetcher.handle(event, 0):
             if isinstance(effect, Fetch | OffsetForLeaderEpoch):
-                node.question, node.paused = effect, None
+                node.request, node.paused = effect, None
             elif isinstance(effect, Pause):
-                node.question, node.paused = None, effect.number
+                node.request, node.paused = None, effect.number
 
-    # -- what must hold ----------------------------------------------------------------------------
+    # -- invariants --------------------------------------------------------------------------------
 
     def check(self) -> None:
         logs = [records(node.log) for node in self.nodes]
@@ -322,7 +322,7 @@ class ReplicasWorld(World):
             must(ends == sorted(ends), "leader epochs rise in a log")
             offsets = [BatchHeader(batch).base_offset for batch in node.log.batches()]
             must(offsets == list(range(node.log.end_offset)), "a log has each offset once")
-            waits = node.question is not None or node.paused is not None
+            waits = node.request is not None or node.paused is not None
             must(waits or not node.alive or node.leads or node.epoch == NOBODY, "a follower asks")
             if self._is_settled(node) and leader.leads and leader.epoch == node.epoch:
                 must(
@@ -352,7 +352,7 @@ class ReplicasWorld(World):
             node = self.nodes[follower]
             if node.answers:
                 self.on_deliver(follower)
-            elif node.question is not None:
+            elif node.request is not None:
                 self.on_serve(follower)
             else:
                 self.on_wake(follower)
@@ -363,7 +363,7 @@ class ReplicasWorld(World):
         marks = {node.high_watermark for node in self.nodes}
         must(marks == {len(logs[0])}, "in peace all is committed, and both know it")
 
-    # -- what the future depends on ----------------------------------------------------------------
+    # -- the key -----------------------------------------------------------------------------------
 
     def freeze(self) -> ReplicasWorld:
         copy = object.__new__(type(self))
@@ -377,7 +377,7 @@ class ReplicasWorld(World):
         return copy
 
     @classmethod
-    def copies(cls, frozen: ReplicasWorld) -> Callable[[], World]:
+    def copies(cls, frozen: ReplicasWorld) -> Callable[[], ExploredWorld]:
         return frozen.freeze
 
     def key(self) -> object:
@@ -394,7 +394,7 @@ class ReplicasWorld(World):
     def _node(self, node: Node) -> object:
         fetcher = node.fetcher
         said = tuple(
-            (answer.number == fetcher._number, type(answer).__name__, spelt(answer))
+            (answer.number == fetcher._number, type(answer).__name__, text_of(answer))
             for answer in node.answers
         )
         return (
@@ -411,28 +411,28 @@ class ReplicasWorld(World):
             fetcher.state.value,
             fetcher._settled,
             node.confirmed,
-            None if node.question is None else node.question[1:],
+            None if node.request is None else node.request[1:],
             said,
             node.paused is not None,
         )
 
 
 class ReplicasByFetch(ReplicasWorld):
-    """Followers since Kafka 2.7: a fetch tells the epoch of the last record (KIP-595)."""
+    """Followers since Kafka 2.7: a fetch has the epoch of the last record (KIP-595)."""
 
     name = "replicas-fetch"
     truncation = Truncation.FETCH
 
 
 class ReplicasByEpoch(ReplicasWorld):
-    """Followers of Kafka 0.11 to 2.6: they ask first where their last epoch ended (KIP-101)."""
+    """Followers of Kafka 0.11 to 2.6: they request the end offset of their last epoch (KIP-101)."""
 
     name = "replicas-epoch"
     truncation = Truncation.EPOCH
 
 
 class ReplicasByHighWatermark(ReplicasWorld):
-    """Followers up to Kafka 0.10: they keep what they know to be committed, and lose the rest."""
+    """Followers up to Kafka 0.10: they truncate to their high watermark."""
 
     name = "replicas-hw"
     truncation = Truncation.HIGH_WATERMARK

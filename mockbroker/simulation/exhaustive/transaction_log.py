@@ -1,4 +1,4 @@
-"""The log of one transactional id, which numbers its transactions and knows what became of them."""
+"""The log of one transactional id, with the number and the decision of each transaction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TransactionLog:
         self.decisions: dict[int, bool] = {}
 
     def append(self, image: TransactionImage | None, *, hanging: bool) -> None:
-        """Take in a record; `hanging` is whether some partition has a transaction open."""
+        """Append a record; `hanging`: a partition has an open transaction."""
         before = self.image
         state = None if before is None else before.state
         must(

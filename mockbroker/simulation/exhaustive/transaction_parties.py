@@ -1,4 +1,4 @@
-"""Those who take part in a transaction: producers, their requests, and the partitions."""
+"""The producers, requests and partitions of a transaction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NEVER_OPENED = 0  # the number of no transaction
 
 
 class WaitingRequest(msgspec.Struct, frozen=True):
-    """One request: who asked for what, and what it went by then."""
+    """One request, with its client and the client's state when it was sent."""
 
     client: int
     asked: str
@@ -26,8 +26,8 @@ class WaitingRequest(msgspec.Struct, frozen=True):
     partition: tuple[str, int] | None = None
 
 
-class Client:
-    """What one producer knows. `transaction` is the last one that it has added to."""
+class ProducerClient:
+    """One producer. `transaction` is the last transaction to which it has added a partition."""
 
     __slots__ = ("callback", "epoch", "producer_id", "transaction", "version")
 
@@ -40,7 +40,7 @@ class Client:
 
 
 class Entry:
-    """What a partition knows of one producer id: its epoch, and the transaction it has open."""
+    """A partition's state of one producer id: its epoch and its open transaction."""
 
     __slots__ = ("epoch", "open")
 
@@ -49,7 +49,7 @@ class Entry:
         self.open = NEVER_OPENED
 
     def write(self, epoch: int, transaction: int) -> None:
-        """A record of an open transaction is appended, unless a newer producer was here."""
+        """Append a record of an open transaction, unless the epoch is an old one."""
         if epoch < self.epoch:
             return
         must(
@@ -59,7 +59,7 @@ class Entry:
         self.epoch, self.open = epoch, transaction
 
     def mark(self, order: SendMarkers, decisions: Mapping[int, bool]) -> None:
-        """A marker is appended (see ProducerStates.check_marker)."""
+        """Append a marker (see ProducerStateManager.check_marker)."""
         late = order.version >= EPOCHS_BUMPED_SINCE and order.epoch == self.epoch
         must(
             order.epoch >= self.epoch and not (late and self.open),

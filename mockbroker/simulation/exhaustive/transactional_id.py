@@ -1,11 +1,11 @@
 """A transactional id with two producers that share it, two partitions, and the coordinator's log.
 
-Producers speak the first protocol or the second (KIP-890), begin anew or go on from the epoch they
-have (KIP-360), and end their transactions in either way, whatever they asked for before. Answers
-may be lost, a record may be on its way for long or not be stored, a marker may arrive and its
-answer get lost so that it is sent again, time may run out, the id may be forgotten, and the
-coordinator may move at any moment. Transactions are numbered here as the log opens them, so that
-what became of each is known.
+Producers use the first protocol or the second (KIP-890), initialise with or without their former
+epoch (KIP-360), and commit or abort their transactions, also against an earlier request. Answers
+may be lost. A record may be in flight for any time, or not be stored. The answer to a marker may be
+lost, so that the marker is sent again. Timeouts may pass, the id may expire, and the coordinator
+may move at any time. Transactions are numbered in the order of the log, so that the decision of
+each is known.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import ClassVar
 
 import msgspec
 
-from mockbroker.core.txn.base import EPOCH_GIVEN_MAX, EPOCH_MAX, new_image
 from mockbroker.core.txn.events import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -24,7 +23,6 @@ from mockbroker.core.txn.events import (
     EndResult,
     EndTransaction,
     Expire,
-    Forget,
     InitProducer,
     InitResult,
     Loaded,
@@ -32,23 +30,30 @@ from mockbroker.core.txn.events import (
     Moved,
     Persist,
     Persisted,
+    Remove,
     Reply,
     SendMarkers,
     Tick,
 )
 from mockbroker.core.txn.events import Event as Told
-from mockbroker.core.txn.machine import EPOCHS_BUMPED_SINCE, TransactionalId
+from mockbroker.core.txn.machine import (
+    EPOCH_ASSIGNED_MAX,
+    EPOCH_MAX,
+    EPOCHS_BUMPED_SINCE,
+    TransactionMetadata,
+    new_image,
+)
 from mockbroker.core.txn.records import key_of, parse, value_of
 from mockbroker.core.txn.states import State
 from mockbroker.simulation.exhaustive.transaction_log import PREPARED, TransactionLog
 from mockbroker.simulation.exhaustive.transaction_parties import (
     NEVER_OPENED,
-    Client,
     Entry,
+    ProducerClient,
     WaitingRequest,
 )
 from mockbroker.simulation.exhaustive.transactional_id_key import state_key
-from mockbroker.simulation.exhaustive.world import Event, World, must
+from mockbroker.simulation.exhaustive.world import Event, ExploredWorld, must
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record
 
@@ -62,7 +67,7 @@ NOT_STORED = ErrorCode.COORDINATOR_NOT_AVAILABLE
 PARTITIONS = (("t", 0), ("t", 1))
 
 
-class TransactionalIdWorld(World):
+class TransactionalIdWorld(ExploredWorld):
     """The id's machine, its log, its producers and the partitions."""
 
     name: ClassVar[str] = "transactional-id"
@@ -78,8 +83,8 @@ class TransactionalIdWorld(World):
     def __init__(self, versions: tuple[int, int], server_version: int) -> None:
         self.now_ms = 0
         self.server_version = server_version
-        self.clients = (Client(versions[0]), Client(versions[1]))
-        self.id: TransactionalId | None = None
+        self.clients = (ProducerClient(versions[0]), ProducerClient(versions[1]))
+        self.id: TransactionMetadata | None = None
         self.log = TransactionLog()
         self.on_the_way: Persist | None = None
         self.errands: dict[tuple[str, int], SendMarkers] = {}
@@ -106,13 +111,13 @@ class TransactionalIdWorld(World):
         return world
 
     def _use_up_epochs(self) -> None:
-        """The id has been renewed so often that few epochs are left to give."""
+        """The epochs of the id are almost exhausted."""
         image = msgspec.structs.replace(
-            new_image(self._new_producer_id(), TIMEOUT_MS, 0), epoch=EPOCH_GIVEN_MAX - 2
+            new_image(self._new_producer_id(), TIMEOUT_MS, 0), epoch=EPOCH_ASSIGNED_MAX - 2
         )
-        self.id, self.log.image = TransactionalId("x", image), image
+        self.id, self.log.image = TransactionMetadata("x", image), image
 
-    # -- what may happen ---------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------
 
     def events(self) -> Sequence[Event]:
         found: list[Event] = []
@@ -146,7 +151,7 @@ class TransactionalIdWorld(World):
     def _init(self, index: int, producer_id: int, epoch: int, lost: str) -> None:
         if self.id is None:
             image = new_image(self._new_producer_id(), TIMEOUT_MS, self.now_ms)
-            self.id = TransactionalId("x", image)
+            self.id = TransactionMetadata("x", image)
         callback = self._ask(index, "init", lost)
         self._tell(
             InitProducer(
@@ -175,7 +180,7 @@ class TransactionalIdWorld(World):
         )
 
     def on_write(self, index: int, number: int) -> None:
-        """A record, which the partition's leader has verified with the coordinator."""
+        """A producer writes a record, which the leader has verified with the coordinator."""
         client, partition = self.clients[index], PARTITIONS[number]
         if self.id is None:
             return
@@ -216,7 +221,7 @@ class TransactionalIdWorld(World):
         self._tell(Persisted(persist, NOT_STORED))
 
     def on_mark(self, number: int, how: str = "") -> None:
-        """A marker is with its partition's leader; unless the answer is lost, that is known."""
+        """A marker arrives at the partition's leader; its answer may be lost."""
         partition = PARTITIONS[number]
         order = self.errands[partition]
         self._entry(partition, order.producer_id).mark(order, self.log.decisions)
@@ -244,7 +249,7 @@ class TransactionalIdWorld(World):
         self._tell(Expire(0))
 
     def on_reload(self, how: str = "") -> None:
-        """The coordinator moves, and the record on its way is in the log or is not."""
+        """The coordinator moves; the record in flight is stored or lost."""
         if how:
             self._land()
         self.on_the_way = None
@@ -258,7 +263,7 @@ class TransactionalIdWorld(World):
             read = parse(Record(key=key_of("x"), value=value))
             assert read is not None
             assert read.image is not None
-            self.id = TransactionalId("x", read.image)
+            self.id = TransactionMetadata("x", read.image)
             self._tell(Loaded())
 
     # -- the machine and its answers ---------------------------------------------------------------
@@ -318,7 +323,7 @@ class TransactionalIdWorld(World):
                 self.on_the_way = effect
             elif isinstance(effect, SendMarkers):
                 self._send(effect)
-            elif isinstance(effect, Forget):
+            elif isinstance(effect, Remove):
                 self.id = None
             else:
                 assert isinstance(effect, Moved)
@@ -330,13 +335,13 @@ class TransactionalIdWorld(World):
         self.errands = dict.fromkeys(order.partitions, order)
 
     def _land(self) -> Persist:
-        """The record on its way is in the log."""
+        """The record in flight is stored."""
         persist, self.on_the_way = self.on_the_way, None
         assert persist is not None
         self.log.append(persist.image, hanging=any(e.open for e in self.entries.values()))
         callback = persist.callback
         if isinstance(callback, WaitingRequest) and callback.asked == "add":
-            # Whether it hears or not.
+            # Also if the answer is lost.
             self.clients[callback.client].transaction = self.log.transaction
         return persist
 
@@ -358,8 +363,8 @@ class TransactionalIdWorld(World):
                     self._ended(callback, result)
 
     def _given(self, callback: WaitingRequest, producer_id: int, epoch: int) -> None:
-        """A producer id and epoch that a client may go by from now on, if it hears of them."""
-        must(0 <= epoch <= EPOCH_GIVEN_MAX, "the highest epoch is kept for fencing")
+        """Note a producer id and epoch that a client may use after the answer."""
+        must(0 <= epoch <= EPOCH_ASSIGNED_MAX, "the highest epoch is kept for fencing")
         owner = self.given.setdefault((producer_id, epoch), callback.client)
         must(owner == callback.client, "no two producers have the same epoch")
         if not callback.lost:
@@ -384,7 +389,7 @@ class TransactionalIdWorld(World):
         if self.clients[callback.client].version >= EPOCHS_BUMPED_SINCE:
             self._given(callback, result.producer_id, result.epoch)
 
-    # -- what must hold ----------------------------------------------------------------------------
+    # -- invariants --------------------------------------------------------------------------------
 
     def check(self) -> None:
         transaction = self.id

@@ -1,4 +1,4 @@
-"""What the future of a transactional id's world depends on.
+"""The key of a transactional id's world.
 
 Producer ids, epochs, times and the numbers of transactions are relative to those in force.
 """
@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.core.txn.base import EPOCH_MAX
 from mockbroker.core.txn.events import NO_PRODUCER_ID, TransactionImage
-from mockbroker.core.txn.machine import TransactionalId
+from mockbroker.core.txn.machine import EPOCH_MAX, TransactionMetadata
 from mockbroker.core.txn.states import State
 from mockbroker.simulation.exhaustive.transaction_parties import (
     NEVER_OPENED,
-    Client,
+    ProducerClient,
     WaitingRequest,
 )
 
@@ -68,7 +67,7 @@ def _number(world: TransactionalIdWorld, transaction: int) -> object:
     return world.log.transaction == transaction, world.log.decisions.get(transaction)
 
 
-def _client(world: TransactionalIdWorld, client: Client) -> object:
+def _client(world: TransactionalIdWorld, client: ProducerClient) -> object:
     return (
         client.version,
         _pair(world, client.producer_id, client.epoch) if client.producer_id >= 0 else None,
@@ -88,7 +87,7 @@ def _request(world: TransactionalIdWorld, callback: WaitingRequest) -> object:
     )
 
 
-def _machine(world: TransactionalIdWorld, transaction: TransactionalId) -> object:
+def _machine(world: TransactionalIdWorld, transaction: TransactionMetadata) -> object:
     image = transaction.image()
     completion = transaction._completion
     retry_ms = transaction._retry_ms

@@ -1,4 +1,4 @@
-"""What the explorer needs to know of a machine and of what is around it."""
+"""The interface between the explorer and a state machine with its surroundings."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any, ClassVar, TypeAlias
 Event: TypeAlias = "tuple[Any, ...]"
 
 
-class Violation(AssertionError):  # noqa: N818 (a finding, not a failure)
-    """Something that must hold does not."""
+class InvariantViolation(AssertionError):  # noqa: N818 (a finding, not a failure)
+    """An invariant does not hold."""
 
 
 def must(condition: object, sentence: str) -> None:
-    """Raise Violation, with the sentence that should be true, unless the condition holds."""
+    """Raise InvariantViolation with the invariant's sentence unless the condition holds."""
     if not condition:
-        raise Violation(sentence)
+        raise InvariantViolation(sentence)
 
 
-class World(ABC):
-    """A machine and its surroundings. Each event of `events` is a method `on_<name>`.
+class ExploredWorld(ABC):
+    """A state machine and its surroundings. Each event of `events` is a method `on_<name>`.
 
-    `beginnings` names the situations that an exploration starts from; `begin` makes one of them. A
-    deep situation costs no depth that way.
+    `beginnings` are the names of the start states; `begin` makes one. Start states that are reached
+    late otherwise save depth.
     """
 
     name: ClassVar[str]
@@ -33,45 +33,44 @@ class World(ABC):
 
     @classmethod
     @abstractmethod
-    def begin(cls, beginning: str) -> World:
-        """The world as it is before the first event."""
+    def begin(cls, beginning: str) -> ExploredWorld:
+        """The world in a start state."""
 
     @abstractmethod
     def events(self) -> Sequence[Event]:
-        """What may happen next, always in the same order."""
+        """The possible next events, always in the same order."""
 
     @abstractmethod
     def key(self) -> object:
-        """What the future depends on: nested tuples of numbers, strings and bytes.
+        """All that the future depends on: nested tuples of numbers, strings and bytes.
 
-        Names, times and epochs are to be relative, so that states that differ in nothing else are
-        one.
+        Names, times and epochs must be relative, so that equivalent states have equal keys.
         """
 
     @abstractmethod
     def check(self) -> None:
-        """Raise Violation if something does not hold in this state."""
+        """Raise InvariantViolation if an invariant does not hold in this state."""
 
     @abstractmethod
     def settle(self) -> None:
-        """Let all do their duty and nothing fail; raise Violation unless the end is a good one.
+        """Run without further faults; raise InvariantViolation unless the final state is good.
 
-        The explorer calls it on a sample of the states, each time on a copy.
+        The explorer calls it on copies of a sample of the states.
         """
 
     def take(self, event: Event) -> None:
-        """Let an event happen, with what follows from it at once."""
+        """Apply an event, with its immediate consequences."""
         getattr(self, f"on_{event[0]}")(*event[1:])
 
     def freeze(self) -> Any:
-        """A copy of the world that nothing changes any more."""
+        """An immutable copy of the world."""
         return pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
 
     @classmethod
-    def copies(cls, frozen: Any) -> Callable[[], World]:
-        """What makes one world after the other as it was when it was frozen."""
+    def copies(cls, frozen: Any) -> Callable[[], ExploredWorld]:
+        """A function that makes copies of a frozen world."""
 
-        def thaw() -> World:
+        def thaw() -> ExploredWorld:
             world = pickle.loads(frozen)  # noqa: S301 - our own, from a moment ago
             assert isinstance(world, cls)
             return world
@@ -79,6 +78,6 @@ class World(ABC):
         return thaw
 
 
-def spelt(event: Event) -> str:
+def text_of(event: Event) -> str:
     """An event as a line of a counterexample."""
     return " ".join(str(part) for part in event)

@@ -18,7 +18,14 @@ from mockbroker.core.actions.groups import AssignGroup, GroupInstance, GroupMemb
 from mockbroker.core.actions.partitions import OneOffset, Watermark
 from mockbroker.core.actions.transactions import AbortTransaction
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.events import Event, LeaderChanged, RecordsRemoved, TopicsChanged
+from mockbroker.core.events import (
+    Event,
+    IsrChanged,
+    LeaderChanged,
+    RecordsRemoved,
+    ReplicasChanged,
+    TopicsChanged,
+)
 from mockbroker.core.ids import uuid_from_text
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 from mockbroker.core.replication.partition import Partition
@@ -135,6 +142,9 @@ STATE_LAWS: tuple[type[Law], ...] = (
 LAWS: tuple[type[HistoryLaw], ...] = (*STATE_LAWS, *HISTORY_LAWS)
 
 
+Look = Callable[[Partition, list[observe.ReplicaView]], None]
+
+
 class Laws(StateJudge):
     """All laws over one world."""
 
@@ -168,12 +178,19 @@ class Laws(StateJudge):
                 self._servants[ApiKey.CONSUMER_GROUP_HEARTBEAT] = law
             elif isinstance(law, CoordinatorsKnow):
                 self._servants[ApiKey.OFFSET_COMMIT] = law
-        self._lookers = [law.look for law in state if type(law).look is not Law.look]
+        self._lookers = [law for law in state if type(law).look is not Law.look]
+        # The same for a topic, with laws of the controller or without, as they are needed.
+        self._lookers_of: dict[tuple[str, bool], list[Look]] = {}
+        # What the controller had written of a partition, and the lives of brokers, when the laws of
+        # the controller looked last, by topic and partition.
+        self._judged: dict[tuple[str, int], tuple[object, ...]] = {}
         # Who hears of an event, by its type.
         self._hear: dict[type[Event], list[Callable[[Any], None]]] = {}
         for law in state:
             for kind in law.hears:
                 self._hear.setdefault(kind, []).append(law.happened)
+        for kind in (LeaderChanged, IsrChanged, ReplicasChanged):
+            self._hear.setdefault(kind, []).append(self._partition_told)
         self._hear.setdefault(RecordsRemoved, []).append(self._records_removed)
         self._hear.setdefault(LeaderChanged, []).append(self._leader_changed)
         self._hear.setdefault(TopicsChanged, []).append(self._topics_changed)
@@ -183,11 +200,13 @@ class Laws(StateJudge):
 
     # -- watching ----------------------------------------------------------------------------------
 
-    def watch(self, cluster: Cluster) -> None:  # noqa: ARG002
+    def watch(self, cluster: Cluster) -> None:
         """A cluster begins: see its partitions come."""
+        self.cluster = cluster
         self._watched.clear()
         self._transactions_loaded.clear()
         self._mark = ()
+        self._judged.clear()
         self.changed.clear()
 
     def partition_changed(self, partition: Partition) -> None:
@@ -208,6 +227,7 @@ class Laws(StateJudge):
         for number, partition in self._watched.items():
             if number not in watched:
                 partition.unwatch(self)
+                self._judged.pop((partition.topic.name, partition.index), None)
                 for law in self._leavers:
                     law.gone(partition)
         self._watched = watched
@@ -227,16 +247,45 @@ class Laws(StateJudge):
         if self.again:
             self._look_again()
         changed, self.changed = self.changed, {}
-        cluster = self.world.cluster
+        cluster = self.cluster
+        lives = observe.lives(cluster)
         # Where brokers have images of their own, several objects may stand for one partition.
         for key in dict.fromkeys([each.key for each in changed]):
-            partition = observe.partition_of(cluster, *key)
+            partition = cluster.image.partition_by_id(*key)
             if partition is None:
                 continue
             views = observe.replicas(cluster, partition)
-            for look in self._lookers:
+            topic = partition.topic.name
+            written = self._has_written(topic, partition, lives)
+            for look in self._lookers_of.get((topic, written)) or self._choose(topic, written):
                 look(partition, views)
         self._acknowledged.settle_losses()
+
+    def _has_written(
+        self, topic: str, partition: Partition, lives: tuple[object, ...] | None
+    ) -> bool:
+        """Whether the laws of the controller have something new to look at in a partition."""
+        if lives is None:  # brokers may know it as it was
+            return True
+        now = (lives, *observe.judged_by_controller(partition))
+        where = (topic, partition.index)
+        if self._judged.get(where) == now:
+            return False
+        self._judged[where] = now
+        return True
+
+    def _choose(self, topic: str, written: bool) -> list[Look]:
+        """The laws that look at a partition of a topic, in their order."""
+        chosen = self._lookers_of[topic, written] = [
+            law.look
+            for law in self._lookers
+            if (written or not law.of_controller) and (law.topics is None or topic in law.topics)
+        ]
+        return chosen
+
+    def _partition_told(self, event: LeaderChanged | IsrChanged | ReplicasChanged) -> None:
+        """Laws have judged a state that may be over when they look: they look at all again."""
+        self._judged.pop((event.topic, event.partition), None)
 
     def happened(self, event: Event) -> None:
         """Judge what was told."""
@@ -324,6 +373,7 @@ class Laws(StateJudge):
     def after(self, step: Step) -> None:
         """Note what a step has changed for all laws."""
         if step.do == plans.RESTORE and self.world.performed[plans.RESTORE]:
+            self._judged.clear()
             for law in self._laws:
                 law.forget()
         if step.do in (plans.RESTORE, plans.RESTART):

@@ -118,6 +118,7 @@ class StateJudge(Judge):
     def __init__(self, world: JudgedWorld) -> None:
         super().__init__(world.history)
         self.world = world
+        self.cluster = world.cluster  # as it is now; another object after a restart
         # Partitions that have changed since the laws looked last.
         self.changed: dict[Partition, None] = {}
         # The last state of each partition but one, with the partition epoch.
@@ -127,11 +128,6 @@ class StateJudge(Judge):
         self.restoring = False  # what is told now is of a cluster on its way
         # What laws want to look at once more, and since when.
         self.again: dict[tuple[Law, Key], int] = {}
-
-    @property
-    def cluster(self) -> Cluster:
-        """The cluster as it is now."""
-        return self.world.cluster
 
     def look_later(self, law: Law, partition: Partition) -> None:
         """Let a law look at a partition again once time has passed."""
@@ -206,6 +202,11 @@ class Law(HistoryLaw):
     """One law of the state. It hears of the kinds of events that it names in `hears`."""
 
     hears: tuple[type[Event], ...] = ()
+    # Whether it looks at no more than what the controller has written of a partition and what lives
+    # the brokers have: it need not look where neither has changed.
+    of_controller = False
+    # The topics that it looks at; None for all.
+    topics: frozenset[str] | None = None
 
     def __init__(self, laws: StateJudge) -> None:
         self.laws = laws

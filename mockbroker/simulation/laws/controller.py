@@ -41,6 +41,7 @@ class Transitions(Law):
 
     name = "states are noted"
     hears = (LeaderChanged, IsrChanged, ReplicasChanged)
+    of_controller = True
 
     def begin(self) -> None:
         self.current: dict[Key, tuple[int, State, Moving]] = {}  # with the partition epoch
@@ -103,6 +104,7 @@ class StatesHaveEpochs(Law):
 
     name = "a partition epoch is one state"
     hears = (LeaderChanged, IsrChanged, ReplicasChanged)
+    of_controller = True
 
     def begin(self) -> None:
         self._states: dict[Key, dict[int, State]] = {}
@@ -214,6 +216,7 @@ class SyncedAreAlive(_OfChanges):
 
     name = "who is in sync is alive"
     hears = (IsrChanged, LogDirFailed)
+    of_controller = True
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
         cluster = self.laws.cluster
@@ -318,6 +321,7 @@ class LeadersWherePossible(Law):
 
     name = "there is a leader where one can be"
     hears = (LeaderChanged, BrokerChanged)
+    of_controller = True
 
     def begin(self) -> None:
         self._dropped: set[Key] = set()

@@ -11,7 +11,8 @@ from mockbroker.simulation import observe
 from mockbroker.simulation.clients.base import SimulatedClient
 from mockbroker.simulation.clients.reading import Reading
 from mockbroker.simulation.laws.base import Key, Law, Turns, key_of, name_of
-from mockbroker.simulation.observe import ReplicaView
+from mockbroker.simulation.observe import ReplicaView, Shard
+from mockbroker.simulation.observe_coordinators import StoredRecords, memory_and_log, stored_by
 from mockbroker.simulation.plan import Step
 from mockbroker.simulation.script import Call
 
@@ -25,18 +26,18 @@ class CoordinatorsFollow(Law):
     """
 
     name = "coordinators follow the leadership"
+    topics = observe.COORDINATOR_LOGS
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
         del views
-        if not observe.is_coordinator_log(partition.topic.name):
-            return
-        for broker in self.laws.cluster.processes.values():
-            found = observe.shard_of(broker, partition)
-            if found is not None and not observe.fits(broker, found):
+        for broker, found in observe.shards(self.laws.cluster, partition):
+            if found.loading:
+                continue
+            if not observe.fits(broker, found):
                 self.broken(
                     f"broker {broker.node_id} goes by a former state of {name_of(partition)}"
                 )
-            for offset in observe.told_already(found) if found is not None else ():
+            for offset in observe.told_already(found):
                 self.broken(
                     f"somebody would be told twice of offset {offset} of {name_of(partition)}"
                 )
@@ -78,6 +79,7 @@ class GroupCoordinators(Law):
     """
 
     name = "group coordinators are noted"
+    topics = frozenset((observe.GROUPS,))
 
     def begin(self) -> None:
         self._loads = _Spans(self.laws.history.turn)
@@ -86,19 +88,19 @@ class GroupCoordinators(Law):
         self.laws.former_coordinators = self._former.spans
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
-        del views
-        if partition.topic.name == observe.GROUPS:
-            self.look_again(partition)
-
-    def look_again(self, partition: Partition) -> None:
-        cluster, key = self.laws.cluster, key_of(partition)
-        loads = observe.is_loading(cluster, partition)
-        leaders = [view.node_id for view in observe.replicas(cluster, partition) if view.leads]
-        former = any(node_id != partition.leader_id for node_id in leaders)
+        key = partition.key
+        loads = former = False
+        for _, shard in observe.shards(self.laws.cluster, partition):
+            loads |= shard.loading
+        for view in views:
+            former |= view.leads and view.node_id != partition.leader_id
         self._loads.note(key, holds=loads)
         self._former.note(key, holds=former)
         if loads or former:
             self.laws.look_later(self, partition)
+
+    def look_again(self, partition: Partition) -> None:
+        self.look(partition, observe.replicas(self.laws.cluster, partition))
 
     def after(self, step: Step) -> None:
         del step
@@ -121,16 +123,16 @@ class CoordinatorsKnow(Law):
     """
 
     name = "coordinators know what their log says"
+    topics = observe.COORDINATOR_LOGS
 
     def begin(self) -> None:
         self._seen: dict[tuple[str, int], tuple[int, int, int]] = {}
         # Of each partition the high watermarks, and when each was seen first.
         self._passed: dict[Key, list[tuple[int, int]]] = {}
+        self._stored: dict[Key, StoredRecords] = {}  # what each log says
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
         del views
-        if not observe.is_coordinator_log(partition.topic.name):
-            return
         passed = self._passed.setdefault(key_of(partition), [])
         if not passed or passed[-1][0] != partition.high_watermark:
             passed.append((partition.high_watermark, self.laws.history.now_ms()))
@@ -174,12 +176,19 @@ class CoordinatorsKnow(Law):
                 mark > offset and written_ms <= at_ms < due_ms for mark, at_ms in passed
             )
 
-        for what, known, said in observe.memory_and_log(shard, is_late):
+        for what, known, said in memory_and_log(shard, self._stored_by(shard), is_late):
             if known != said:
                 self.broken(
                     f"the coordinator of {name_of(partition)} has {known} for {what}, and its log "
                     f"says {said}"
                 )
+
+    def _stored_by(self, shard: Shard) -> StoredRecords:
+        key = shard.partition.key
+        stored = self._stored.get(key)
+        if stored is None or not stored.fits(shard.partition.log):
+            stored = self._stored[key] = stored_by(shard)
+        return stored
 
 
 class EnoughReplicas(Law):
@@ -188,14 +197,13 @@ class EnoughReplicas(Law):
     """
 
     name = "coordinators write to enough replicas"
+    topics = frozenset((observe.TRANSACTIONS,))
 
     def begin(self) -> None:
         # By partition and broker: its epochs and its log end, where it had too few replicas.
         self._few: dict[tuple[int, int], tuple[int, int, int]] = {}
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
-        if partition.topic.name != observe.TRANSACTIONS:
-            return
         for view in views:
             broker = self.laws.cluster.processes.get(view.node_id)
             where = (partition.index, view.node_id)

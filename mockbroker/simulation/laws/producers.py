@@ -236,9 +236,9 @@ class TransactionsMove(Law):
         self._high_watermarks: dict[Key, int] = {}  # the highest of any replica
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
-        self._reached(
-            key_of(partition), max((view.high_watermark for view in views if view.leads), default=0)
-        )
+        for view in views:
+            if view.leads:
+                self._reached(partition.key, view.high_watermark)
 
     def _reached(self, key: Key, high_watermark: int) -> None:
         if high_watermark > self._high_watermarks.get(key, 0):
@@ -262,7 +262,12 @@ class TransactionsMove(Law):
         partition = observe.transaction_partition(self.laws.cluster, event.transactional_id)
         if partition is None or key_of(partition) in self.laws.torn:
             return
-        views = [v for v in observe.replicas(self.laws.cluster, partition) if v.leads]
+        # A paused leader does not act as one, but an action may move a transaction there.
+        views = [
+            view
+            for view in observe.replicas(self.laws.cluster, partition)
+            if view.leads or view.node_id == partition.leader_id
+        ]
         if views and all(self._is_pending(view, event.transactional_id) for view in views):
             self.broken(
                 f"{event.transactional_id} went from {event.former} to {event.state} before that "

@@ -83,6 +83,7 @@ class OneLeaderAnEpoch(Law):
     """No two brokers lead a partition under the same epoch, and epochs only rise."""
 
     name = "one leader an epoch"
+    of_controller = True
 
     def begin(self) -> None:
         self._leaders: dict[tuple[Key, int], int] = {}
@@ -188,17 +189,18 @@ class StableOffsetFollows(Law):
         self._scans: dict[tuple[Key, int], _Scan] = {}
 
     def look(self, partition: Partition, views: list[observe.ReplicaView]) -> None:
-        key = key_of(partition)
+        key = partition.key
         if partition.topic.is_internal or key in self.laws.held:
             return
         for view in views:
-            if not view.leads or observe.has_holes(view.log):
+            if not view.leads:
                 continue
-            if view.log.start_offset:
+            log = view.log
+            if log.start_offset or observe.has_holes(log):
                 continue  # who has a transaction open may have nothing left in the log
             where = (key, view.node_id)
             scan = self._scans.get(where)
-            mark = (id(view.log), view.log.cuts)
+            mark = (id(log), log.cuts)
             if scan is None or scan.mark != mark or scan.end > view.high_watermark:
                 scan = self._scans[where] = _Scan(mark)
             expected = scan.stable_offset(view)
@@ -294,6 +296,7 @@ class ControllerLives(Law):
     """
 
     name = "the controller is alive"
+    of_controller = True
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
         controller_id, brokers = self.laws.cluster.controller_id, self.laws.cluster.brokers

@@ -13,6 +13,7 @@ from mockbroker.core.events import (
     ReplicasChanged,
     WatermarkMoved,
 )
+from mockbroker.core.replication.alter_partition import RETRY_BACKOFF_MS
 from mockbroker.core.replication.partition import Partition
 from mockbroker.handlers.base import APIS
 from mockbroker.simulation import observe
@@ -83,6 +84,8 @@ class LeadersKnowNoMore(Law):
         self._lost: set[tuple[str, int, int]] = set()
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+        if len(views) < 2:
+            return
         leader = next((view for view in views if view.leads and view.known.followers), None)
         if leader is None:
             return
@@ -177,7 +180,7 @@ class NoEpochAhead(Law):
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
         for view in views:
-            latest = observe.epoch_of(view.log)
+            latest = view.log.epochs.latest
             if latest > view.leader_epoch:
                 self.broken(
                     f"{name_of(partition)}: the log of broker {view.node_id} has the epoch "
@@ -187,7 +190,7 @@ class NoEpochAhead(Law):
 
 class ChangesAreAnswered(Law):
     """A leader that has asked the controller for another ISR waits no longer for the answer than
-    `request.timeout.ms`, while messages between the two are neither late nor lost.
+    `controller.socket.timeout.ms`, while messages between the two are neither late nor lost.
     """
 
     name = "changes of the ISR are answered"
@@ -199,9 +202,10 @@ class ChangesAreAnswered(Law):
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
         now_ms = self.laws.history.now_ms()
         for view in views:
-            known = view.known
-            where = (key_of(partition), view.node_id)
-            asked = known.isr_in_flight
+            asked = view.known.isr_in_flight
+            if not asked and not self._asked:
+                continue
+            where = (partition.key, view.node_id)
             if (
                 not asked
                 or not view.leads
@@ -212,7 +216,9 @@ class ChangesAreAnswered(Law):
             before = self._asked.get(where)
             if before is None or before[0] is not asked:
                 self._asked[where] = (asked, now_ms)
-            elif now_ms - before[1] > self.laws.cluster.config_int("request.timeout.ms"):
+            elif now_ms - before[1] > RETRY_BACKOFF_MS + self.laws.cluster.config_int(
+                "controller.socket.timeout.ms"
+            ):
                 self.broken(
                     f"{name_of(partition)}: leader {view.node_id} waits for the ISR {list(asked)} "
                     f"since {now_ms - before[1]} ms"
@@ -236,7 +242,7 @@ class NobodyWaitsInVain(Law):
     name = "nobody waits in vain"
 
     def gone(self, partition: Partition) -> None:
-        if partition.watched:
+        if partition.has_watchers:
             self.broken(
                 f"{name_of(partition)}: somebody waits for leader {partition.leader_id} of epoch "
                 f"{partition.leader_epoch}, which nobody knows any more"
@@ -249,12 +255,13 @@ class CoordinatorsAwake(Law):
     """
 
     name = "coordinators follow their logs"
+    topics = observe.COORDINATOR_LOGS
 
     def begin(self) -> None:
         self._asleep: dict[Key, int] = {}  # under which leader epoch
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
-        if observe.is_coordinator_log(partition.topic.name) and self._sleeps(partition):
+        if self._sleeps(partition):
             self._asleep[key_of(partition)] = partition.leader_epoch
             self.laws.look_later(self, partition)
 

@@ -38,8 +38,10 @@ from mockbroker_protocol.records.control import (
 from mockbroker_protocol.records.errors import (
     CompressionError,
     CorruptBatchError,
+    DecompressedTooLargeError,
     InvalidRecordError,
     RecordsError,
+    TooManyHeadersError,
     UnsupportedMagicError,
 )
 from mockbroker_protocol.records.reader import next_fetch_offset, read_records
@@ -59,6 +61,7 @@ __all__ = [
     "CompressionType",
     "ControlType",
     "CorruptBatchError",
+    "DecompressedTooLargeError",
     "EndTransactionMarker",
     "Header",
     "InvalidRecordError",
@@ -66,6 +69,7 @@ __all__ = [
     "RecordSpan",
     "RecordsError",
     "TimestampType",
+    "TooManyHeadersError",
     "UnsupportedMagicError",
     "batch_payload",
     "build_batch",

@@ -27,6 +27,10 @@ class InvalidRecordError(RecordsError):
     """A record inside an intact batch that breaks the format (InvalidRecordException, error 87)."""
 
 
+class TooManyHeadersError(InvalidRecordError):
+    """Records of one batch with more headers than are read."""
+
+
 class UnsupportedMagicError(RecordsError):
     """A batch of an unsupported message format."""
 
@@ -39,6 +43,22 @@ class CompressionError(RecordsError):
     """A compressed payload that cannot be decompressed, or not within the limit."""
 
 
-def too_large(limit: int) -> CompressionError:
+class DecompressedTooLargeError(CompressionError):
+    """A compressed payload of more than the allowed blocks, or bytes when decompressed."""
+
+
+BLOCKS_MAX = 10_000
+"""The blocks of a compressed payload: gzip members, frames, and what they consist of. A payload of
+32 MiB has at most a thousand; a byte a block would take half a second a MiB.
+"""
+
+
+def check_blocks(count: int, byte: int) -> None:
+    """Raise DecompressedTooLargeError at the `count`th block if it is one too many."""
+    if count > BLOCKS_MAX:
+        raise DecompressedTooLargeError(byte, f"more than {BLOCKS_MAX} compressed blocks")
+
+
+def too_large(limit: int) -> DecompressedTooLargeError:
     """The error for a payload that would exceed `limit` bytes when decompressed."""
-    return CompressionError(0, f"more than {limit} bytes when decompressed")
+    return DecompressedTooLargeError(0, f"more than {limit} bytes when decompressed")

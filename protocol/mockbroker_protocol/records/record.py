@@ -23,12 +23,14 @@ from mockbroker_protocol.records.batch import (
     Buffer,
 )
 from mockbroker_protocol.records.compression import DECOMPRESSED_BYTES_MAX, decompress
-from mockbroker_protocol.records.errors import InvalidRecordError
+from mockbroker_protocol.records.errors import InvalidRecordError, TooManyHeadersError
 
 Header: TypeAlias = tuple[str, bytes | None]
 
 VARINT_BYTES_MAX = 5
 VARLONG_BYTES_MAX = 10
+HEADERS_MAX = 100_000
+"""The headers of all records of a batch: 32 MiB have room for 16 million."""
 # The smallest record: attributes, two deltas, null key, null value, no headers.
 RECORD_LENGTH_MIN = 6
 
@@ -138,8 +140,11 @@ def _read_headers(data: bytes, pos: int, end: int, count: int) -> tuple[tuple[He
     return tuple(headers), pos
 
 
-def _scan_record(data: bytes, start: int) -> RecordSpan:
-    """The record at `start`. One-byte varints, by far the most, are decoded in line."""
+def _scan_record(data: bytes, start: int, headers_left: int) -> RecordSpan:
+    """The record at `start`, with at most `headers_left` headers.
+
+    One-byte varints, by far the most, are decoded in line.
+    """
     byte = data[start]
     if byte < 0x80:
         length, pos = (byte >> 1) ^ -(byte & 1), start + 1
@@ -174,6 +179,8 @@ def _scan_record(data: bytes, start: int) -> RecordSpan:
         count, at = read_varint(data, pos)
         if count < 0 or count > end - at:
             raise InvalidRecordError(pos, f"header count {count}")
+        if count > headers_left:
+            raise TooManyHeadersError(pos, f"a batch of more than {HEADERS_MAX} headers")
         headers, pos = _read_headers(data, at, end, count)
         if pos != end:
             raise InvalidRecordError(
@@ -196,17 +203,20 @@ def scan_records(payload: bytes, count: int) -> Iterator[RecordSpan]:
     """Walk the `count` records of a decompressed payload, one at a time.
 
     Raises `InvalidRecordError` when there are fewer or more bytes than the records take, or when a
-    record's own lengths disagree.
+    record's own lengths disagree; `TooManyHeadersError` above `HEADERS_MAX` headers in all.
     """
     pos = 0
+    headers_left = HEADERS_MAX
     for index in range(count):
         if pos >= len(payload):
             raise InvalidRecordError(pos, f"the batch ends after {index} of its {count} records")
         try:
-            span = _scan_record(payload, pos)
+            span = _scan_record(payload, pos, headers_left)
         except IndexError:
             raise InvalidRecordError(len(payload), "the payload ends inside a record") from None
         pos = span.end
+        if span.headers:
+            headers_left -= len(span.headers)
         yield span
     if pos != len(payload):
         raise InvalidRecordError(pos, f"{len(payload) - pos} bytes after the {count} records")

@@ -1,4 +1,4 @@
-"""Loaded by Schemathesis: what waits is told to give up at once."""
+"""Loaded by Schemathesis: waits get a timeout of zero."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Who may use the admin API, and what a body may be."""
+"""Access to the admin API, and valid bodies."""
 
 from __future__ import annotations
+
+import hmac
 
 import pytest
 
@@ -22,7 +24,18 @@ def guarded(kafka: Cluster):
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:9191", "", "127.0.0.1.evil.example"]
+    "host",
+    [
+        "evil.example",
+        "evil.example:9191",
+        "",
+        "127.0.0.1.evil.example",
+        "evil@127.0.0.1",
+        "evil.example:80@localhost:1",
+        "127.0.0.1/evil",
+        "127.0.0.1#evil",
+        "127.0.0.1:",
+    ],
 )
 def test_another_host_is_refused(admin: HttpClient, host: str) -> None:
     assert admin.request("GET", "/v1/cluster", headers={"host": host}).status == 421
@@ -59,8 +72,15 @@ def test_a_form_cannot_be_posted(admin: HttpClient) -> None:
 
 @pytest.mark.parametrize(
     ("raw", "status"),
-    [(b"", 400), (b"{", 400), (b"[]", 400), (b"\xff", 400), (b" " * (BODY_BYTES_MAX + 1), 413)],
-    ids=["nothing", "half", "a list", "no text", "too large"],
+    [
+        (b"", 400),
+        (b"{", 400),
+        (b"[]", 400),
+        (b"\xff", 400),
+        (b" " * (BODY_BYTES_MAX + 1), 413),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, 400),
+    ],
+    ids=["nothing", "half", "a list", "no text", "too large", "deep"],
 )
 def test_a_body_that_is_no_object_is_refused(admin: HttpClient, raw: bytes, status: int) -> None:
     assert admin.request("POST", "/v1/clock", raw=raw).status == status
@@ -77,6 +97,23 @@ def test_nothing_is_changed_by_get(admin: HttpClient) -> None:
 def test_without_the_token_nothing_is_shown(guarded: HttpClient, given: str) -> None:
     answer = guarded.request("GET", "/v1/cluster", headers={"authorization": given})
     assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
+
+
+def test_the_token_is_compared_in_constant_time(
+    guarded: HttpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the function of the standard library that promises it, whatever was sent."""
+    compared: list[tuple[bytes, bytes]] = []
+
+    def same(given: bytes, wanted: bytes) -> bool:
+        compared.append((given, wanted))
+        return False
+
+    monkeypatch.setattr(hmac, "compare_digest", same)
+    for given in (SECRET, "o", "", "x" * 1000):
+        headers = {"authorization": f"Bearer {given}"}
+        assert guarded.request("GET", "/v1/cluster", headers=headers).status == 401
+    assert compared == [(each.encode(), SECRET.encode()) for each in (SECRET, "o", "", "x" * 1000)]
 
 
 def test_with_the_token_any_host_will_do(guarded: HttpClient) -> None:

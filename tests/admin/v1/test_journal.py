@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 
 from mockbroker import Cluster
+from mockbroker.admin.bridge import ClusterBusyError
+from mockbroker.admin.v1 import journal
 from tests.support.http import HttpClient
 from tests.support.librdkafka import TIMEOUT_S
 
@@ -65,6 +68,30 @@ def test_the_stream_tells_what_comes(kafka: Cluster, admin: HttpClient) -> None:
         assert (event["topic"], event["partition"]) == ("orders", 1)
     finally:
         stream.close()
+
+
+def test_the_stream_waits_for_a_busy_cluster(
+    kafka: Cluster, admin: HttpClient, monkeypatch: pytest.MonkeyPatch, caplog
+) -> None:
+    """An answer that has begun cannot become an error: the stream goes on once there is one."""
+    read = journal._page
+    busy = iter([True, True, False])
+
+    async def page(*arguments: Any, **options: Any) -> Any:
+        if options.get("position") is not None and next(busy, False):
+            raise ClusterBusyError("the cluster did not answer in 2 s")
+        return await read(*arguments, **options)
+
+    monkeypatch.setattr(journal, "_page", page)
+    stream = admin.stream("/v1/journal/stream?kind=append")
+    try:
+        assert stream.readline() == b": mockbroker journal\n"
+        assert stream.readline() == b"\n"
+        assert stream.readline().startswith(b"id: ")
+    finally:
+        stream.close()
+    assert next(busy, None) is None
+    assert not caplog.records
 
 
 def test_waiting_counts_what_was_and_gives_up_in_time(admin: HttpClient) -> None:

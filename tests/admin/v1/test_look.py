@@ -1,4 +1,4 @@
-"""Looking at a cluster over HTTP."""
+"""Views of a cluster over HTTP."""
 
 from __future__ import annotations
 
@@ -90,9 +90,22 @@ def test_what_is_not_there_is_404(admin: HttpClient, path: str, detail: str) -> 
     assert detail in answer.body["detail"]
 
 
+def test_a_number_in_a_path_has_some_digits(admin: HttpClient) -> None:
+    """More are no partition, and no error of the server."""
+    for number in ("7", "9" * 18, "9" * 5_000):
+        answer = admin.request("GET", f"/v1/topics/orders/partitions/{number}/records")
+        assert answer.status == 404
+
+
 @pytest.mark.parametrize(
     ("query", "field"),
-    [("limit=0", "limit"), ("limit=x", "limit"), ("ofset=1", "ofset"), ("offset=-1", "offset")],
+    [
+        ("limit=0", "limit"),
+        ("limit=x", "limit"),
+        ("limit=" + "9" * 5_000, "limit"),
+        ("ofset=1", "ofset"),
+        ("offset=-1", "offset"),
+    ],
 )
 def test_a_query_that_cannot_be_names_the_parameter(
     admin: HttpClient, query: str, field: str

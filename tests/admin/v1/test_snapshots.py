@@ -1,4 +1,4 @@
-"""Snapshots and starting anew, over HTTP."""
+"""Snapshots and resets over HTTP."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_reset_leaves_the_topics_of_the_start_empty(kafka: Cluster, admin: Htt
         ("/v1/restore", {"name": "nothing"}, 404, "unknown snapshot 'nothing'; there is none"),
         ("/v1/restore", {"producers": "bump"}, 400, "keep"),
         ("/v1/snapshot", {"name": ""}, 400, "a text of 1 to"),
-        ("/v1/snapshot", {"nam": "x"}, 400, 'did you mean "name"'),
+        ("/v1/snapshot", {"nam": "x"}, 400, "did you mean 'name'"),
     ],
 )
 def test_what_cannot_be_is_refused(

@@ -1,4 +1,4 @@
-"""Rules, actions and the clock over HTTP, and what a client then sees."""
+"""Rules, actions and the clock over HTTP, and their effects on a client."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_sets_are_added_whole_listed_and_taken_away(admin: HttpClient) -> None:
     two = {"rules": [{"do": {"delay": "1s"}}, {"match": {"topik": "x"}, "do": {"delay": "1s"}}]}
     refused = admin.request("POST", "/v1/faults", two)
     assert (refused.status, refused.body["field"]) == (400, "rules[1].match.topik")
-    assert 'did you mean "topic"' in refused.body["detail"]
+    assert "did you mean 'topic'" in refused.body["detail"]
     assert [each["name"] for each in admin.get("/v1/faults")] == ["lose-one-ack"]
     assert admin.request("DELETE", "/v1/faults/lose-one-ack").status == 204
     assert admin.request("DELETE", "/v1/faults/lose-one-ack").status == 404
@@ -110,8 +110,8 @@ def test_an_action_changes_the_cluster_and_is_told(kafka: Cluster, admin: HttpCl
 @pytest.mark.parametrize(
     ("body", "status", "words"),
     [
-        ({"stop_broke": {"node": 3}}, 400, 'did you mean "stop_broker"'),
-        ({"stop_broker": {"nod": 3}}, 400, 'did you mean "node"'),
+        ({"stop_broke": {"node": 3}}, 400, "did you mean 'stop_broker'"),
+        ({"stop_broker": {"nod": 3}}, 400, "did you mean 'node'"),
         ({"stop_broker": {"node": 9}}, 409, "9"),
         ({"add_broker": {"node": 2**31}}, 409, "2147483648 cannot be"),
         ({"add_broker": {"node": 10**30}}, 400, "too large a number"),

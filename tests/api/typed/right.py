@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from mockbroker import AsyncCluster, Cluster, JournalEvent, StoredRecord
+import re
+import unittest
+from unittest.mock import ANY
+
+from mockbroker import AsyncCluster, Cluster, ExpectedRecord, JournalEvent, StoredRecord
+from mockbroker_fixtures import KafkaTestCase
+from mockbroker_fixtures.clients import ConfluentKafkaClients
+from mockbroker_fixtures.hypothesis import KafkaStateMachine, fault_plans, records
 
 
 def handles(kafka: Cluster) -> list[StoredRecord]:
@@ -16,6 +23,14 @@ def handles(kafka: Cluster) -> list[StoredRecord]:
     members[0].client_id.upper()
     kafka.clock.advance("5s")
     return orders.expect_records(3)
+
+
+def expected(kafka: Cluster) -> list[StoredRecord]:
+    tea: ExpectedRecord = {"value": b"tea", "key": None, "headers": {"a": "1"}, "partition": 0}
+    orders = kafka.topic("orders")
+    orders.expect_records([tea, "coffee", None, {"value_json": {"id": ANY}}], in_order=True)
+    orders.expect_records([{"headers": [("a", b"1")], "key": re.compile("^k")}], allow_others=True)
+    return kafka.expect_records("orders", [{"value": "tea"}, {"value": "coffee", "key": "k"}])
 
 
 def rules(kafka: Cluster) -> None:
@@ -48,3 +63,35 @@ async def in_trio() -> None:
         twin: AsyncCluster = kafka
         state: str = await twin.broker(1).state
         print(state)
+
+
+def renewed(kafka: Cluster) -> str:
+    kafka.renew(brokers=1, topics={"orders": 2}, same_ports=True)
+    return kafka.bootstrap_servers
+
+
+def clients(confluent_kafka_clients: ConfluentKafkaClients) -> None:
+    producer = confluent_kafka_clients.producer(linger_ms=5)
+    left: int = producer.flush(10.0)
+    print(left, confluent_kafka_clients.group_id)
+    confluent_kafka_clients.consumer("orders").close()
+
+
+class Orders(KafkaTestCase, unittest.TestCase):
+    kafka_options = {"topics": {"orders": 2}, "brokers": 1}  # noqa: RUF012 - as a user writes it
+
+    def test_orders(self) -> None:
+        self.kafka.topic("orders").produce("tea")
+        self.confluent_kafka_clients.consumer("orders", "payments")
+
+
+class Shop(KafkaStateMachine):
+    kafka_options = {"topics": {"orders": 2}}  # noqa: RUF012 - as a user writes it
+    records = records(tombstones=False)
+
+    def run_application(self, application: object) -> None:
+        while self.is_behind():
+            self.process("orders", 0, 0)
+
+
+plans = fault_plans(topics=["orders"], brokers=1)

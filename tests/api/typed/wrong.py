@@ -19,5 +19,10 @@ def wrong(kafka: Cluster) -> None:
     kafka.journal.exactly(1, topik="orders")  # wrong
     kafka.journal.in_order({"kin": "append"})  # wrong
     kafka.expect_record("orders", 1)  # wrong
+    kafka.expect_records("orders", [{"valeu": "tea"}])  # wrong
+    kafka.expect_records("orders", [{"value": 3}])  # wrong
+    kafka.expect_records("orders", b"tea")  # wrong
     kafka.clock.advance(1.5)  # wrong
     Cluster(broker=3)  # wrong
+    kafka.renew(broker=3)  # wrong
+    kafka.renew(same_ports="yes")  # wrong

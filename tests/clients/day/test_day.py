@@ -214,7 +214,7 @@ class Day:
                 self.join(library)
             assert self.settle_group() == before
         self.members["aiokafka"].end()
-        self.kafka.clock.advance("46s", spare_connected=True)
+        self.kafka.clock.advance("46s", extend_sessions=True)
         without = self.settle_group(2)
         assert without.generation > before.generation
         self.writers[ORDERS][1].write(LOAD)
@@ -298,7 +298,7 @@ class Day:
         for node_id in others:
             self.hold(CLICKS, 0, node_id)
         self.writers[CLICKS][0].write(DOOMED, partition=0)
-        self.kafka.clock.advance("46s", spare_connected=True)  # replica.lag.time.max.ms, and more
+        self.kafka.clock.advance("46s", extend_sessions=True)  # replica.lag.time.max.ms, and more
         isr = self.kafka.call(lambda cluster: list(cluster.topics[CLICKS].partitions[0].isr))
         assert isr == [former]
         for writer in self.writers[CLICKS]:

@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from mockbroker import Cluster
+from mockbroker.core.errors import ActionError
 from tests.support.faulty import impatient_consumer, open_producer, send, stored, warm
 from tests.support.librdkafka import TIMEOUT_S, admin_client, owned, poll, settings, until, values
 from tests.support.waiting import wait_until
@@ -413,3 +414,35 @@ def test_a_quota_changes_while_a_client_runs(kafka: Cluster, topic: str) -> None
     send(producer, topic, "x" * 20_000)
     wait_until(lambda: producer.poll(0.02) is not None and bool(told), what="the throttling")
     kafka.act("set_quota", client_id="greedy", key="producer_byte_rate")
+
+
+# -- configs and internal topics -------------------------------------------------------------------
+
+
+@pytest.mark.fault("alter_configs")
+def test_configs_change_and_a_client_sees_it(kafka: Cluster, topic: str) -> None:
+    kafka.act("alter_configs", kind="topic", name=topic, configs={"max.message.bytes": "100"})
+    delivery = send(open_producer(kafka), topic, "x" * 200)
+    assert [error.code() for error in delivery.errors] == [KafkaError.MSG_SIZE_TOO_LARGE]
+    kafka.act("alter_configs", kind="topic", name=topic, configs={"max.message.bytes": None})
+    send(open_producer(kafka), topic, "x" * 200)
+
+
+@pytest.mark.fault("alter_configs")
+def test_configs_of_all_brokers_and_of_one_that_does_not_exist(kafka: Cluster, topic: str) -> None:
+    kafka.act("alter_configs", kind="broker", name="", configs={"message.max.bytes": "100"})
+    delivery = send(open_producer(kafka), topic, "x" * 200)
+    assert [error.code() for error in delivery.errors] == [KafkaError.MSG_SIZE_TOO_LARGE]
+    kafka.act("alter_configs", kind="broker", name="", configs={"message.max.bytes": None})
+    send(open_producer(kafka), topic, "x" * 200)
+    with pytest.raises(ActionError, match="there is no broker '9'"):
+        kafka.alter_configs("broker", "9", {"num.partitions": "3"})
+
+
+@pytest.mark.fault("create_internal_topics")
+def test_internal_topics_are_there_before_a_client_asks() -> None:
+    with Cluster(brokers=1) as kafka:
+        kafka.act("create_internal_topics")
+        with impatient_consumer(kafka) as consumer:
+            found = consumer.list_topics(timeout=TIMEOUT_S).topics
+        assert {"__consumer_offsets", "__transaction_state"} <= found.keys()

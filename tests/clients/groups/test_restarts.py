@@ -42,9 +42,9 @@ def test_a_static_member_that_stays_away_is_out_after_its_session(
         members.until(lambda: len(away.owned) == 2 and len(stays.owned) == 2)
         generation = look(kafka, "g").generation
     # It was closed, which says nothing to the cluster.
-    kafka.clock.advance("30s", only="group:g", spare_connected=False)
+    kafka.clock.advance("30s", only="group:g", extend_sessions=False)
     assert (look(kafka, "g").generation, len(look(kafka, "g").owned)) == (generation, 2)
-    kafka.clock.advance("31s", only="group:g", spare_connected=False)
+    kafka.clock.advance("31s", only="group:g", extend_sessions=False)
     members.settle(stays, partitions=4)
     assert look(kafka, "g").generation == generation + 1
 
@@ -77,9 +77,9 @@ def test_a_client_that_restarts_too_soon_waits_for_its_former_self(
     new = members("g", "t", **PATIENT)
     members.until(lambda: look(kafka, "g").state == "PreparingRebalance")
     assert len(look(kafka, "g").owned) == 2
-    kafka.clock.advance("30s", only="group:g", spare_connected=False)
+    kafka.clock.advance("30s", only="group:g", extend_sessions=False)
     assert look(kafka, "g").state == "PreparingRebalance"
-    kafka.clock.advance("31s", only="group:g", spare_connected=False)
+    kafka.clock.advance("31s", only="group:g", extend_sessions=False)
     members.settle(new, partitions=4)
     assert look(kafka, "g").generation == generation + 1
     # The first JoinGroup only gave it an id; the second waited, and was answered well.

@@ -27,7 +27,8 @@ def test_a_static_member_restarts_without_a_rebalance(
     before = look(kafka, "g")
     one.told()
     two.close()
-    assert log.of(ApiKey.CONSUMER_GROUP_HEARTBEAT)[-1].request.member_epoch == -2
+    left = log.of(ApiKey.CONSUMER_GROUP_HEARTBEAT, client_id=two.name)[-1]
+    assert left.request.member_epoch == -2
     again = members("g", "t", group_instance_id="two", client_id=two.name)
     assert members.settle(one, again, partitions=4) == owned
     after = look(kafka, "g")
@@ -68,7 +69,7 @@ def test_a_member_that_was_sent_away_joins_again(
     """Its session ended while it was thought to be silent: it loses everything and comes back."""
     one = members("g", "t")
     members.settle(one, partitions=4)
-    kafka.clock.advance(46_000, spare_connected=False)
+    kafka.clock.advance(46_000, extend_sessions=False)
     members.until(lambda: any(kind == "lost" for kind, _ in one.told()), "partitions lost")
     members.settle(one, partitions=4)
     errors = {

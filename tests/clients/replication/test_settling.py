@@ -33,7 +33,7 @@ def test_a_cluster_has_settled_when_isrs_are_full_leaders_preferred_and_groups_s
     code, output = run(kafka, "settle", "--timeout", "50ms")
     assert code == 1
     assert f"{TOPIC}-0: broker 1 is not in sync" in output
-    assert f"{TOPIC}-0: broker 2 leads it, and not broker 1" in output
+    assert f"{TOPIC}-0: broker 2 leads it, not broker 1" in output
 
     consumer = Consumer(settings(brokers.bootstrap, group_id="g", auto_offset_reset="earliest"))
     consumer.subscribe([TOPIC])

@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 from kafka import KafkaConsumer
 
 from mockbroker import Cluster
-from mockbroker.client import Client
+from mockbroker.client import Client, Resource
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -291,7 +291,9 @@ def test_looking_for_a_coordinator_makes_its_topic(
         assert described.is_internal
         assert len(described.partitions) == 50
         assert {len(each.replica_nodes) for each in described.partitions} == {3}
-        configs = {config.name: config.value for config in client.topics.configs(topic)}
+        configs = {
+            config.name: config.value for config in client.configs.describe(Resource.TOPIC, topic)
+        }
         assert configs["cleanup.policy"] == "compact"
 
 

@@ -11,14 +11,13 @@ import pytest
 from tests.support import golang
 from tests.support.json_lines import JsonLines, StepError
 from tests.support.librdkafka import create_topic
-from tests.support.maven import ROOT
 
 pytestmark = pytest.mark.go
 
 
 @pytest.fixture
 def go(bootstrap_servers: str) -> Iterator[JsonLines]:
-    with JsonLines([str(golang.build(ROOT / "tests" / "go", "./tour", "tour"))]) as tour:
+    with JsonLines(golang.tour()) as tour:
         tour("connect", bootstrap=bootstrap_servers.split(","))
         yield tour
 

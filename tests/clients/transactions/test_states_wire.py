@@ -15,7 +15,7 @@ import pytest
 
 from mockbroker import Cluster
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from mockbroker.core.txn.states import ANSWERS, State, TxnRequest, TxnStep
+from mockbroker.core.txn.states import ANSWERS, State, TxnAction, TxnRequest
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from mockbroker_protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
@@ -54,8 +54,8 @@ def put(held: Held, ask: TxnRequest) -> tuple[int, Any]:
         (topic,) = answer.results_by_transaction[0].topic_results
         return topic.results_by_partition[0].partition_error_code, answer
     version = TV1 if ask in (TxnRequest.TV1_COMMIT, TxnRequest.TV1_ABORT) else TV2
-    again = ask in (TxnRequest.TV2_COMMIT_AGAIN, TxnRequest.TV2_ABORT_AGAIN)
-    commits = ask in (TxnRequest.TV1_COMMIT, TxnRequest.TV2_COMMIT, TxnRequest.TV2_COMMIT_AGAIN)
+    again = ask in (TxnRequest.TV2_COMMIT_RETRY, TxnRequest.TV2_ABORT_RETRY)
+    commits = ask in (TxnRequest.TV1_COMMIT, TxnRequest.TV2_COMMIT, TxnRequest.TV2_COMMIT_RETRY)
     answer = session.ask(p.end(committed=commits, epoch=p.epoch - again), version)
     return answer.error_code, answer
 
@@ -74,10 +74,10 @@ def code(state: State, ask: TxnRequest) -> ErrorCode:
         return E.CONCURRENT_TRANSACTIONS
     if isinstance(verdict, ErrorCode):
         return verdict
-    if verdict is TxnStep.VERIFY:
+    if verdict is TxnAction.VERIFY:
         there = state in (State.ONGOING, State.PREPARE_EPOCH_FENCE)
         return E.NONE if there else E.TRANSACTION_ABORTABLE
-    return E.CONCURRENT_TRANSACTIONS if verdict is TxnStep.FENCE else E.NONE
+    return E.CONCURRENT_TRANSACTIONS if verdict is TxnAction.FENCE else E.NONE
 
 
 @pytest.mark.covers("S250")
@@ -91,20 +91,20 @@ def test_every_cell_is_answered_as_the_table_says(
     found, answer = put(held, ask)
     assert ErrorCode(found) is code(state, ask)
     verdict = ANSWERS[state][ask]
-    if state in PENDING or isinstance(verdict, ErrorCode) or verdict is TxnStep.VERIFY:
+    if state in PENDING or isinstance(verdict, ErrorCode) or verdict is TxnAction.VERIFY:
         assert held.described == before
-    elif verdict is TxnStep.SAME:
+    elif verdict is TxnAction.REPEAT:
         identity = (before.producer_id, before.producer_epoch)
         told = (-1, -1) if ask in (TxnRequest.TV1_COMMIT, TxnRequest.TV1_ABORT) else identity
         assert (answer.producer_id, answer.producer_epoch) == told
         assert held.described == before
-    elif verdict is TxnStep.RENEW:
+    elif verdict is TxnAction.BUMP_EPOCH:
         assert answer.producer_epoch == before.producer_epoch + 1
         assert held.state == "Empty"
-    elif verdict is TxnStep.FENCE:
+    elif verdict is TxnAction.FENCE:
         held.wait_for(State.COMPLETE_ABORT)
         assert held.described.producer_epoch == before.producer_epoch + 1
-    elif verdict is TxnStep.ADD:
+    elif verdict is TxnAction.ADD:
         added = next(t.partitions for t in held.described.topics if t.topic == held.name)
         assert (held.state, added) == ("Ongoing", [0, 1] if before.topics else [1])
     else:

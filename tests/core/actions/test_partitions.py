@@ -135,16 +135,16 @@ def test_acks_all_times_out_above_a_watermark_that_is_held_and_its_records_stay(
     [
         ("move_leader", ("none", 0, 1), "no topic 'none'"),
         ("move_leader", ("t", 7, 1), "partitions 0 to 0, not 7"),
-        ("move_leader", ("t", 0, 4), r"4 is no replica of t-0; those are \[1, 2, 3\]"),
+        ("move_leader", ("t", 0, 4), r"4 is not a replica of t-0; its replicas are \[1, 2, 3\]"),
         ("move_leader", ("t", 0, 3), r"3 is not in the ISR of t-0, which is \[1, 2\]"),
         ("move_leader", ("t", 0, 2), "2 is not alive"),
         ("elect_unclean", ("t", 0, 2), "2 is not alive"),
-        ("elect_unclean", ("t", 0, 9), "9 is no replica"),
+        ("elect_unclean", ("t", 0, 9), "9 is not a replica"),
         ("shuffle_leaders", ("none",), "no topic 'none'"),
-        ("lag_follower", {"topic": "t", "partition": 0, "node": 4}, "4 is no replica"),
-        ("lag_follower", {"topic": "t", "node": 4}, "4 holds no partition of 't'"),
+        ("lag_follower", {"topic": "t", "partition": 0, "node": 4}, "4 is not a replica"),
+        ("lag_follower", {"topic": "t", "node": 4}, "4 has no replica of 't'"),
         ("shrink_isr", {"topic": "t", "partition": 0, "nodes": [1]}, "1 leads t-0"),
-        ("set_high_watermark", ("t", 0, 9), "9 is not within the log of t-0, which goes from 0"),
+        ("set_high_watermark", ("t", 0, 9), "9 is not within the log of t-0: its offsets are 0"),
     ],
 )
 def test_what_is_refused_says_why_and_changes_nothing(node, action, arguments, why):

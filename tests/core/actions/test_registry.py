@@ -28,6 +28,7 @@ set_high_watermark elect_unclean delete_records run_retention run_compaction rec
 fail_log_dir move_coordinator unload_coordinator rebalance_group expire_member kick_member
 fence_instance assign_group fence_producer expire_transaction abort_transaction hang_transaction
 hold_last_stable_offset delay_network set_rack set_clock revoke_acl set_quota track
+alter_configs create_internal_topics
 """
 
 
@@ -57,7 +58,7 @@ def test_the_words_are_those_that_rules_are_promised() -> None:
         ("cut_network", {"nodes": 1, "to": [8]}, "there is no broker 8"),
         ("cut_network", {"nodes": 9, "clients": {"client_id": "a"}}, "there is no broker 9"),
         ("move_leader", {"topic": "t", "partition": 5, "node": 1}, "partitions 0 to 1, not 5"),
-        ("lag_follower", {"topic": "t", "partition": 0, "node": 9}, "is no replica of t-0"),
+        ("lag_follower", {"topic": "t", "partition": 0, "node": 9}, "is not a replica of t-0"),
         ("set_high_watermark", {"topic": "t", "partition": 0, "offset": 1}, "not within the log"),
         (
             "delete_records",
@@ -85,13 +86,13 @@ def test_the_words_are_those_that_rules_are_promised() -> None:
             "there is no partition t-7",
         ),
         ("set_clock", {"freeze": True}, "no clock that could be steered"),
-        ("revoke_acl", {"principal": "User:a"}, "no ACL binding fits; there are: none"),
+        ("revoke_acl", {"principal": "User:a"}, "no ACL binding matches; there are: none"),
         (
             "revoke_acl",
             {"operation": "raed"},
-            "operation: 'raed' is unknown; did you mean \"read\"",
+            "operation: 'raed' is unknown; did you mean 'read'",
         ),
-        ("set_quota", {"key": "producer_byte_rate"}, "say whose quota"),
+        ("set_quota", {"key": "producer_byte_rate"}, "give user, client_id or ip"),
     ],
 )
 def test_an_action_that_cannot_be_done_says_why(
@@ -134,7 +135,7 @@ def test_clients_are_cut_off_by_a_rule_that_healing_takes_away(cluster: Cluster)
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("stop_brokr", {}, "unknown action 'stop_brokr'; did you mean \"stop_broker\"?"),
+        ("stop_brokr", {}, "unknown action 'stop_brokr'; did you mean 'stop_broker'?"),
         ("move_leader", {"topic": "t", "partition": -1, "node": 1}, "move_leader.partition: -1"),
         ("cut_network", {"nodes": 1, "to": 2, "clients": {}}, "clients do not go with to"),
         ("set_clock", {}, "set_clock: give freeze or rate, or advance"),

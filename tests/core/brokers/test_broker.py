@@ -1,4 +1,4 @@
-"""A broker: who it says it is, and what it makes when it is first needed."""
+"""A broker: its identity, and the parts created on first use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from mockbroker.core.brokers.broker import BrokerSpec, Endpoint
 from mockbroker.core.cluster import Cluster
 
 
-def test_a_broker_tells_its_identity_as_static_configs():
+def test_a_broker_has_its_identity_as_static_configs():
     cluster = Cluster([BrokerSpec(4, "r1")])
     broker = cluster.brokers[4]
     broker.set_endpoint("PLAINTEXT", "h", 9092)
@@ -19,7 +19,7 @@ def test_a_broker_tells_its_identity_as_static_configs():
     assert "broker.rack" not in Cluster().brokers[1].static_configs()
 
 
-def test_coordinator_and_fetch_sessions_are_made_once():
+def test_coordinator_and_fetch_sessions_are_created_once():
     broker = Cluster(configs={"max.incremental.fetch.session.cache.slots": "7"}).brokers[1]
     assert broker.groups is broker.groups
     assert broker.fetch_sessions is broker.fetch_sessions

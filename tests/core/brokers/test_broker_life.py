@@ -1,4 +1,4 @@
-"""Every step in every state of a broker's process: where it leads, or why it is refused."""
+"""Every event in every state of a broker's process: a transition or a refusal."""
 
 from __future__ import annotations
 
@@ -45,16 +45,14 @@ def bring(cluster: Cluster, state: str) -> None:
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_each_step_is_taken_or_refused_never_both(state: str) -> None:
+def test_each_event_has_a_transition_or_a_refusal_and_never_both(state: str) -> None:
     assert TRANSITIONS[state].keys() | REFUSALS[state].keys() == set(ProcessEvent)
     assert not TRANSITIONS[state].keys() & REFUSALS[state].keys()
 
 
 @pytest.mark.parametrize("event", ProcessEvent, ids=lambda event: event.name)
 @pytest.mark.parametrize("state", [RUNNING, PAUSED, STOPPED])
-def test_an_action_does_what_the_table_says(
-    cluster: Cluster, state: str, event: ProcessEvent
-) -> None:
+def test_actions_follow_the_table(cluster: Cluster, state: str, event: ProcessEvent) -> None:
     bring(cluster, state)
     broker = cluster.brokers[2]
     expected = TRANSITIONS[state].get(event)
@@ -68,9 +66,7 @@ def test_an_action_does_what_the_table_says(
 
 
 @pytest.mark.parametrize("event", ProcessEvent, ids=lambda event: event.name)
-def test_nothing_is_done_to_a_broker_that_was_removed(
-    cluster: Cluster, event: ProcessEvent
-) -> None:
+def test_a_removed_broker_refuses_every_event(cluster: Cluster, event: ProcessEvent) -> None:
     cluster.remove_broker(2)
     with pytest.raises(ActionError, match="there is no broker 2"):
         getattr(cluster, ACTIONS[event])(2)

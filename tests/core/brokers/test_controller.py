@@ -1,4 +1,4 @@
-"""Brokers that stop, die, pause, come back, join and leave, and who is the controller."""
+"""Brokers that stop, fail, pause, restart, join and leave; and the active controller."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def seen(node: Replicas, broker: int = 1) -> tuple[list[int], int, int]:
 
 
 @pytest.mark.covers("S60")
-def test_a_broker_that_shuts_down_is_told_about_step_by_step(node):
+def test_each_step_of_a_shutdown_is_an_event(node):
     """It says so, its leaders move, its process ends, and only then it is fenced."""
     states = []
     node.cluster.on_broker_state.append(
@@ -57,7 +57,7 @@ def test_a_broker_that_shuts_down_is_told_about_step_by_step(node):
     assert seen(node)[0] == [1, 2]
 
 
-def test_a_broker_that_dies_is_noticed_at_once_or_when_its_session_is_over(node):
+def test_a_killed_broker_is_fenced_at_once_or_when_its_session_expires(node):
     """Until then clients are told of it, and of it as the leader."""
     node.cluster.stop_broker(3, "unclean", fence_after_ms=9000)
     node.advance(8999)
@@ -67,7 +67,7 @@ def test_a_broker_that_dies_is_noticed_at_once_or_when_its_session_is_over(node)
     assert life(node, 3) == [(0, "stopped"), (9000, "fenced")]
 
 
-def test_a_broker_that_is_back_before_its_session_is_over_registers_anew(node):
+def test_a_broker_that_restarts_within_its_session_registers_again(node):
     """As a new process it has another epoch, and the old one is fenced first."""
     epoch = node.cluster.brokers[3].epoch
     node.cluster.stop_broker(3, "unclean", fence_after_ms=9000)
@@ -79,7 +79,7 @@ def test_a_broker_that_is_back_before_its_session_is_over_registers_anew(node):
     assert node.leadership() == (2, 1, [1, 2, 3])
 
 
-def test_what_a_process_had_in_memory_is_gone_after_a_restart(node):
+def test_a_restart_loses_the_memory_of_the_process(node):
     cluster = node.cluster
     first = cluster.runtime.ids.producer_id(3)
     sessions = cluster.brokers[3].fetch_sessions
@@ -90,7 +90,7 @@ def test_what_a_process_had_in_memory_is_gone_after_a_restart(node):
 
 
 @pytest.mark.covers("S78")
-def test_a_paused_broker_is_fenced_when_its_session_is_over_and_unfenced_when_it_goes_on(node):
+def test_a_paused_broker_is_fenced_when_its_session_expires_and_unfenced_when_it_is_resumed(node):
     node.sent("a")
     node.cluster.pause_broker(3)
     node.advance(8999)
@@ -112,7 +112,7 @@ def test_a_short_pause_has_no_consequences(node):
     assert node.leadership() == (3, 0, [3, 2, 1])
 
 
-def test_a_follower_that_is_paused_holds_acks_all_up(node):
+def test_a_paused_follower_delays_acks_all(node):
     node.cluster.pause_broker(1)
     answer = node.send("a", timeout_ms=60_000)
     node.advance(8999)
@@ -133,7 +133,7 @@ def test_a_paused_broker_can_be_killed(node):
 # -- joining and leaving ---------------------------------------------------------------------------
 
 
-def test_a_new_broker_joins_and_takes_new_partitions(node):
+def test_a_new_broker_gets_new_partitions(node):
     node.cluster.add_broker(7, rack="r7")
     broker = node.cluster.brokers[7]
     broker.set_endpoint("PLAINTEXT", "127.0.0.1", 9007)
@@ -143,7 +143,7 @@ def test_a_new_broker_joins_and_takes_new_partitions(node):
     assert 7 in node.cluster.topics["new"].partitions[0].isr
 
 
-def test_a_removed_broker_is_forgotten_but_stays_a_replica(node):
+def test_a_removed_broker_remains_in_the_replica_lists(node):
     states: list[str] = []
     node.cluster.on_broker_state.append(lambda broker: states.append(broker.state))
     node.cluster.remove_broker(3)
@@ -157,7 +157,7 @@ def test_a_removed_broker_is_forgotten_but_stays_a_replica(node):
     assert [broker.broker_id for broker in brokers] == [1, 2]
 
 
-def test_unregistering_takes_a_broker_out_of_the_cluster(node):
+def test_an_unregistered_broker_leaves_the_metadata_and_every_isr(node):
     node.cluster.stop_broker(3)
     answer = ask(node, ApiKey.UNREGISTER_BROKER, UnregisterBrokerRequest(3))
     assert (answer.error_code, answer.error_message) == (ErrorCode.NONE, "")
@@ -198,7 +198,7 @@ def test_an_unregistered_broker_registers_when_it_is_started(node, how):
     assert changes.count("unregistered") == 1
 
 
-def test_a_live_broker_that_is_unregistered_runs_on_as_a_follower(node):
+def test_an_unregistered_broker_continues_as_a_follower(node):
     """It serves what a follower does, is in no ISR, and tells of the cluster what others tell."""
     cluster = node.cluster
     node.sent("a")
@@ -218,7 +218,7 @@ def test_a_live_broker_that_is_unregistered_runs_on_as_a_follower(node):
 
 
 @pytest.mark.parametrize("stays", [True, False])
-def test_who_resumes_without_a_registration_is_not_unfenced(node, stays):
+def test_a_resumed_broker_without_a_registration_is_not_unfenced(node, stays):
     cluster = node.cluster
     if stays:
         unregister(node, 3)
@@ -239,7 +239,7 @@ def test_who_resumes_without_a_registration_is_not_unfenced(node, stays):
     assert seen(node)[0] == [1, 2, 3]
 
 
-def test_whoever_is_alone_in_a_partition_leads_it_again_after_it_was_unregistered():
+def test_the_only_replica_leads_again_after_it_was_unregistered():
     """It is the last known leader, which no other end of its process makes it lose either."""
     node = Replicas(2, replicas=[2])
     node.sent("a")
@@ -312,7 +312,7 @@ def test_when_the_controllers_broker_stops_the_next_one_takes_over(node):
 
 
 @pytest.mark.parametrize("how", ["paused", "killed"])
-def test_when_the_controllers_broker_stands_still_the_next_one_takes_over_at_once(node, how):
+def test_when_the_controllers_broker_is_paused_the_next_one_takes_over_at_once(node, how):
     if how == "paused":
         node.cluster.pause_broker(1, fence_after_ms=9000)
     else:
@@ -353,7 +353,7 @@ def test_a_paused_controller_answers_once_it_is_resumed(node):
     assert answer.response.topics[0].error_code == ErrorCode.NONE
 
 
-def test_followers_of_a_paused_leader_hear_nothing_of_its_high_watermark(node):
+def test_followers_of_a_paused_leader_do_not_get_its_high_watermark(node):
     """Another follower leaves the ISR meanwhile."""
     node.cluster.pause_broker(1, fence_after_ms=3_600_000)
     node.send("a", acks=1)
@@ -382,7 +382,7 @@ def test_without_a_live_broker_there_is_no_controller_until_one_starts(node):
 
 
 @pytest.mark.covers("S63")
-def test_every_broker_tells_the_same_replicas(node):
+def test_every_broker_answers_with_the_same_replicas(node):
     node.cluster.stop_broker(3)
     request = MetadataRequest([MetadataRequestTopic(name="t")])
     told = []

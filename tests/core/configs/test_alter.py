@@ -10,7 +10,6 @@ from mockbroker.core.configs.alter import (
     Op,
     ResourceType,
     alter_incrementally,
-    parse_node_id,
     replace_overrides,
 )
 from mockbroker.core.errors import ApiError
@@ -206,18 +205,7 @@ def test_a_logger_takes_a_level_and_goes_back_to_the_roots(cluster):
     assert levels["kafka"] == levels["root"]
 
 
-@pytest.mark.parametrize(
-    ("name", "node_id"),
-    [
-        ("1", 1),
-        ("01", 1),
-        ("+1", 1),
-        ("-1", -1),
-        ("", None),
-        ("x", None),
-        ("1x", None),
-        ("²", None),
-    ],
-)
-def test_node_ids_are_read_as_java_reads_them(name, node_id):
-    assert parse_node_id(name) == node_id
+@pytest.mark.parametrize("name", ["x", "1x", "²", "9" * 5_000])
+def test_a_name_of_a_broker_that_is_no_int32_is_refused(cluster, name):
+    with pytest.raises(ApiError, match="Node id must be an integer"):
+        alter(cluster, (ResourceType.BROKER, name), Change("log.retention.ms", Op.SET, "9"))

@@ -120,7 +120,7 @@ def test_who_does_not_lead_any_more_lets_go(kind: Kind) -> None:
 @both
 def test_a_leader_with_another_log_reads_that(kind: Kind) -> None:
     node, coordinator, partition = kind()
-    partition.adopt(partition.log.fork(), partition.high_watermark)
+    partition.set_leader_log(partition.log.fork(), partition.high_watermark)
     former = coordinator.shard(partition)
     coordinator.on_leadership_change(partition)
     node.advance(0)

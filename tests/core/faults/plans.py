@@ -1,4 +1,4 @@
-"""Plans at random: data that `parse_plan` takes, made from the types that read it."""
+"""Random plans: data that `parse_plan` accepts, made from its types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine: order, names, counts, and what a rule that never fired says of itself."""
+"""The engine: order, names, counts, and explanations of rules that did not fire."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def asking() -> Asking:
     return Asking()
 
 
-def test_the_engine_is_there_only_while_it_has_rules(asking: Asking) -> None:
+def test_the_engine_is_attached_only_while_it_has_rules(asking: Asking) -> None:
     cluster = asking.cluster
     assert cluster.faults is None
     asking.add(name="a", do=LOOK)
@@ -33,7 +33,7 @@ def test_the_engine_is_there_only_while_it_has_rules(asking: Asking) -> None:
     assert cluster.faults is None
 
 
-def test_a_set_is_added_whole_or_not_at_all(asking: Asking) -> None:
+def test_a_plan_is_added_as_a_whole_or_not_at_all(asking: Asking) -> None:
     asking.add(name="taken", do=LOOK)
     plan = parse_plan({"rules": [{"name": "new", "do": LOOK}, {"name": "taken", "do": LOOK}]}, "p")
     with pytest.raises(NameTakenError, match="there is a rule 'taken' already"):
@@ -41,11 +41,11 @@ def test_a_set_is_added_whole_or_not_at_all(asking: Asking) -> None:
     assert set(asking.engine.rules) == {"taken"}
     with pytest.raises(NameTakenError, match="there is a plan 'taken' already"):
         asking.add(name="taken", do=LOOK)
-    with pytest.raises(UnknownNameError, match="there are: taken"):
+    with pytest.raises(UnknownNameError, match="known are: taken"):
         asking.engine.remove("other")
 
 
-def test_a_set_is_gone_with_its_last_rule(asking: Asking) -> None:
+def test_a_plan_ends_with_its_last_rule(asking: Asking) -> None:
     plan = parse_plan({"name": "p", "rules": [{"name": n, "do": LOOK} for n in "ab"]}, "f")
     asking.engine.add(plan)
     asking.engine.remove("a")
@@ -68,7 +68,7 @@ def test_everything_is_cleared_at_once(asking: Asking) -> None:
     assert gone[-1] == "at once"
 
 
-def test_rules_are_asked_by_priority_and_a_final_one_is_the_last(asking: Asking) -> None:
+def test_rules_are_evaluated_by_priority_and_a_final_one_is_the_last(asking: Asking) -> None:
     asking.add(name="third", do=LOOK)
     asking.add(name="second", do=LOOK, priority=1)
     asking.add(name="first", do={"delay": 1}, priority=2)
@@ -78,7 +78,7 @@ def test_rules_are_asked_by_priority_and_a_final_one_is_the_last(asking: Asking)
     assert asking.engine.rule("third").hits == 1
 
 
-def test_a_rule_counts_hits_and_what_is_left_and_remembers_the_last(asking: Asking) -> None:
+def test_a_rule_counts_its_hits_and_has_the_last_one(asking: Asking) -> None:
     rule = asking.add(name="x", match={"api": "Produce"}, when={"times": 2}, do=LOOK)
     assert (rule.hits, rule.left, rule.last) == (0, 2, None)
     asking.produce()
@@ -96,7 +96,7 @@ def test_a_rule_counts_hits_and_what_is_left_and_remembers_the_last(asking: Aski
     }
 
 
-def test_those_who_wait_for_hits_are_told_once(asking: Asking) -> None:
+def test_waiters_for_hits_are_called_once(asking: Asking) -> None:
     rule = asking.add(name="x", do=LOOK)
     told: list[str] = []
     rule.when_hit(2, lambda: told.append("two"))
@@ -109,7 +109,7 @@ def test_those_who_wait_for_hits_are_told_once(asking: Asking) -> None:
     assert told == ["two", "at once"]
 
 
-def test_why_counts_the_first_condition_that_did_not_hold(asking: Asking) -> None:
+def test_explain_counts_the_first_failed_condition(asking: Asking) -> None:
     rule = asking.add(
         name="x",
         match={"api": "Produce", "client_id": "a*", "topic": "orders", "partition": 3},
@@ -130,7 +130,7 @@ def test_why_counts_the_first_condition_that_did_not_hold(asking: Asking) -> Non
     assert "fired 1 times" in str(asking.engine.explain("x"))
 
 
-def test_why_survives_that_other_rules_come_and_go(asking: Asking) -> None:
+def test_explain_does_not_depend_on_other_rules(asking: Asking) -> None:
     asking.add(name="x", match={"api": "Produce", "client_id": "a"}, do=LOOK)
     asking.produce()
     asking.add(name="y", do=LOOK)
@@ -140,7 +140,7 @@ def test_why_survives_that_other_rules_come_and_go(asking: Asking) -> None:
     assert asking.engine.explain("x").failed == {"client_id": 3}
 
 
-def test_why_names_what_held_a_matching_rule_back(asking: Asking) -> None:
+def test_explain_names_the_part_of_when_that_stopped_a_matching_rule(asking: Asking) -> None:
     asking.add(name="x", when={"skip": 5, "times": 1}, do=LOOK)
     for _ in range(3):
         asking.produce()
@@ -169,7 +169,7 @@ def test_each_rule_draws_from_a_stream_of_its_own(asking: Asking) -> None:
     assert 10 < sum(alone) < 40
 
 
-def test_requests_that_look_alike_are_not_taken_for_each_other(asking: Asking) -> None:
+def test_similar_requests_have_results_of_their_own(asking: Asking) -> None:
     """What is kept of one request is not said of another topic, partition, client or version."""
     asking.add(name="p1", match={"api": "Produce", "topic": "orders", "partition": 1}, do=LOOK)
     asking.add(name="new", match={"api": "Produce", "topic": "later"}, do=LOOK)
@@ -184,14 +184,14 @@ def test_requests_that_look_alike_are_not_taken_for_each_other(asking: Asking) -
     assert asking.produce(0, topic="later") == ["new"]
 
 
-def test_what_is_kept_of_requests_is_bounded(asking: Asking) -> None:
+def test_the_cache_of_requests_is_bounded(asking: Asking) -> None:
     asking.add(name="x", match={"api": "Produce", "topic": "never"}, do=LOOK)
     for number in range(KEYS_MAX + 50):
         asking.produce(0, topic=f"t{number}")
     assert asking.engine.explain("x").failed == {"topic": KEYS_MAX + 50}
 
 
-def test_a_metadata_request_for_all_topics_is_about_each(asking: Asking) -> None:
+def test_a_metadata_request_for_all_topics_selects_each_topic(asking: Asking) -> None:
     asking.add(name="x", match={"api": "Metadata", "topic": "orders"}, do=LOOK)
     asking.add(name="y", match={"api": "Metadata", "topic": "later"}, do=LOOK)
     everything = MetadataRequest(topics=None)
@@ -200,7 +200,7 @@ def test_a_metadata_request_for_all_topics_is_about_each(asking: Asking) -> None
     assert asking.ask(ApiKey.METADATA, everything) == ["x", "y"]
 
 
-def test_an_incremental_fetch_is_about_what_its_session_holds(asking: Asking) -> None:
+def test_an_incremental_fetch_selects_the_partitions_of_its_session(asking: Asking) -> None:
     sessions = asking.cluster.brokers[1].fetch_sessions
     first = FetchRequest(
         topics=[FetchTopic(topic="orders", partitions=[FetchPartition(partition=2)])]
@@ -213,7 +213,7 @@ def test_an_incremental_fetch_is_about_what_its_session_holds(asking: Asking) ->
     assert asking.ask(ApiKey.FETCH, FetchRequest(session_id=9, session_epoch=1), version=12) == []
 
 
-def test_a_timeline_runs_on_the_cluster_s_timers_and_goes_with_its_set(asking: Asking) -> None:
+def test_a_timeline_runs_on_the_cluster_s_timers_and_ends_with_its_plan(asking: Asking) -> None:
     told: list[object] = []
     asking.engine.on_fault.append(lambda what, _cause, details: told.append((what, details)))
     plan = {

@@ -1,4 +1,4 @@
-"""What is exported gives an equal engine: the same sets, rules, seeds and timelines, in order."""
+"""An export gives an equal engine: the same plans, rules, seeds and timelines, in order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def contents(of: FaultEngine) -> list[FaultPlan]:
 @pytest.mark.parametrize("format_", FORMATS)
 @settings(max_examples=40)
 @given(sets=st.lists(plans(), max_size=3))
-def test_reading_again_gives_an_equal_engine(format_: Format, sets: list[dict[str, Any]]) -> None:
+def test_an_export_gives_an_equal_engine(format_: Format, sets: list[dict[str, Any]]) -> None:
     """Whatever the rules are."""
     assume(all(map(taken, sets)))
     first = engine(*sets)
@@ -54,7 +54,7 @@ def test_reading_again_gives_an_equal_engine(format_: Format, sets: list[dict[st
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_rules_that_were_taken_away_are_left_out(format_: Format) -> None:
+def test_removed_rules_are_not_exported(format_: Format) -> None:
     """With what was to come after them."""
     do = {"drop_reply": {}}
     act = {"stop_broker": 2}
@@ -73,7 +73,7 @@ def test_rules_that_were_taken_away_are_left_out(format_: Format) -> None:
     assert [entry.after for entry in plan.timeline] == ["two", ""]
 
 
-def test_nothing_is_exported_as_nothing() -> None:
+def test_an_export_without_rules_is_empty() -> None:
     assert [exported(engine(), format_) for format_ in FORMATS] == ["", ""]
 
 

@@ -1,4 +1,4 @@
-"""What is read off the requests of every API."""
+"""The facts of the requests of every API."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ OF_REQUESTS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("key", sorted(APIS), ids=lambda key: ApiKey(key).name)
-def test_every_condition_can_be_asked_of_every_request(key: int) -> None:
+def test_every_condition_is_defined_for_every_request(key: int) -> None:
     """With two things in each array, and with nothing at all."""
     api = APIS[key]
     full = populated(api.key, api.max_version)
@@ -148,7 +148,7 @@ def request_codec_shape(key: ApiKey) -> Shape:
         (ApiKey.DELETE_TOPICS, 5, DeleteTopicsRequest(topic_names=["orders"]), {"topic": "orders"}),
     ],
 )
-def test_facts_are_found_wherever_they_stand(
+def test_facts_are_found_in_every_place_of_a_message(
     key: ApiKey, version: int, request_: Any, match: dict[str, Any]
 ) -> None:
     asking = Asking()
@@ -194,7 +194,7 @@ def test_topics_are_seen_in_requests_for_configs(key: ApiKey, version: int, requ
     assert (by_name.hits, other.hits) == (1, 0)
 
 
-def test_a_field_that_the_version_lacks_is_no_fact() -> None:
+def test_a_field_that_the_version_lacks_has_no_value() -> None:
     """From version 8 on OffsetFetch has its groups in an array; the single one is empty."""
     asking = Asking()
     empty = asking.add(name="empty", match={"group": "/^$/"}, do={"observe": {}})
@@ -223,7 +223,7 @@ def test_null_that_stands_for_all_topics_matches_each_and_no_other_null_does() -
     assert rule.hits == 2
 
 
-def test_null_and_nothing_are_told_apart_also_the_second_time() -> None:
+def test_null_and_an_empty_array_are_different_also_when_cached() -> None:
     """What rules say of requests that look alike is kept; these two do not look alike."""
     asking = Asking()
     rule = asking.add(name="x", match={"topic": "orders"}, do={"observe": {}})

@@ -1,4 +1,4 @@
-"""Rules for what brokers send each other: which hops there are, and what is made of them."""
+"""Rules for hops: the hops that exist, and the effects on them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def held_one(node: Replicas | TxnNode) -> Held:
 # -- which hops there are --------------------------------------------------------------------------
 
 
-def test_without_a_rule_for_hops_nobody_watches() -> None:
+def test_without_a_rule_for_hops_there_is_no_interceptor() -> None:
     """A rule for clients' requests does not change how brokers reach each other."""
     node = Replicas()
     engine_of(node.cluster).add(parse_plan({"match": {"api": "Fetch"}, "do": {"observe": {}}}, "c"))
@@ -61,7 +61,7 @@ def test_without_a_rule_for_hops_nobody_watches() -> None:
     assert node.with_own_replica() == []
 
 
-def test_a_rule_for_a_follower_gives_that_one_a_log_of_its_own_and_takes_it_away() -> None:
+def test_a_rule_for_a_follower_gives_it_a_log_of_its_own_while_it_is_in_force() -> None:
     node = Replicas()
     rule = add_hop_rule(node.cluster, {"observe": {}}, api="Fetch", from_broker=2)
     assert node.with_own_replica() == [2]
@@ -87,7 +87,7 @@ def test_a_rule_for_a_follower_gives_that_one_a_log_of_its_own_and_takes_it_away
         ({"api": "AlterPartition"}, []),
     ],
 )
-def test_only_hops_that_the_rule_could_be_for_are_sent(
+def test_only_hops_that_the_rule_may_match_are_sent(
     match: Mapping[str, object], apart: list[int]
 ) -> None:
     node = Replicas()
@@ -108,7 +108,7 @@ def test_rules_for_clients_and_rules_for_hops_do_not_mix() -> None:
     assert (clients.hits, between.hits) == (1, 2)
 
 
-def test_while_all_rules_are_for_hops_clients_requests_are_not_looked_at() -> None:
+def test_rules_for_hops_are_not_evaluated_for_clients_requests() -> None:
     node = Replicas()
     add_hop_rule(node.cluster, {"observe": {}})
     assert node.cluster.faults is None
@@ -139,11 +139,11 @@ def test_an_isr_does_not_grow_while_alter_partition_is_dropped() -> None:
     node.cluster.start_broker(2)
     node.advance(120_000)
     assert 2 not in node.partition.isr
-    assert rule.hits >= 3  # again after each request.timeout.ms
+    assert rule.hits >= 3  # again after each controller.socket.timeout.ms
     assert rule.last is not None
     assert rule.last.client_id == f"broker-{leader}"
     remove_rule(node.cluster, rule)
-    node.advance(30_000)  # request.timeout.ms after the last one that was dropped
+    node.advance(30_000)  # controller.socket.timeout.ms after the last one that was dropped
     assert (node.partition.isr, node.with_own_replica()) == ([1, 2, 3], [])
 
 
@@ -161,11 +161,11 @@ def test_a_follower_shares_the_log_once_a_late_alter_partition_lets_it_in() -> N
 
 
 @pytest.mark.parametrize("do", ["error", "error_after"])
-def test_a_leader_that_is_refused_another_isr_asks_again(do: str) -> None:
+def test_a_leader_repeats_a_refused_alter_partition(do: str) -> None:
     """With its follower's next fetch. `error_after` refuses what is done already."""
     node = Replicas()
     rule = add_hop_rule(
-        node.cluster, {do: "INVALID_UPDATE_VERSION"}, {"times": 1}, api="AlterPartition"
+        node.cluster, {do: "INELIGIBLE_REPLICA"}, {"times": 1}, api="AlterPartition"
     )
     node.cluster.stop_broker(2, "unclean")
     node.cluster.start_broker(2)
@@ -175,7 +175,7 @@ def test_a_leader_that_is_refused_another_isr_asks_again(do: str) -> None:
     assert (node.partition.isr, rule.hits) == ([1, 2, 3], 1)
 
 
-def test_a_follower_that_is_refused_waits_and_asks_again() -> None:
+def test_a_refused_follower_repeats_its_fetch_after_a_pause() -> None:
     node = Replicas()
     rule = add_hop_rule(
         node.cluster, {"error": "NOT_LEADER_OR_FOLLOWER"}, {"times": 1}, from_broker=2, api="Fetch"
@@ -201,7 +201,7 @@ def test_a_delay_of_requests_and_of_answers() -> None:
         assert node.ends()[3] == 1
 
 
-def test_a_fetch_that_is_held_goes_on_when_it_is_let_go_or_its_rule_is_gone() -> None:
+def test_a_held_fetch_continues_when_it_is_released_or_its_rule_is_removed() -> None:
     node = Replicas()
     rule = add_hop_rule(node.cluster, {"hold": {}}, api="Fetch", from_broker=2)
     node.send("a", acks=1)
@@ -221,7 +221,7 @@ def test_a_fetch_that_is_held_goes_on_when_it_is_let_go_or_its_rule_is_gone() ->
     assert node.ends()[2] == 2
 
 
-def test_what_is_held_can_be_refused_or_dropped() -> None:
+def test_a_held_hop_can_be_refused_or_dropped() -> None:
     node = Replicas()
     add_hop_rule(node.cluster, {"hold": {"phase": "after"}}, api="AlterPartition")
     reader = journal_of(node)
@@ -342,7 +342,7 @@ def test_a_broker_whose_heartbeats_are_only_slow_stays_alive() -> None:
 
 
 @pytest.mark.parametrize("how", ["too slow", "refused"])
-def test_a_broker_of_which_the_controller_hears_nothing_in_time_is_fenced(how: str) -> None:
+def test_a_broker_without_a_heartbeat_in_time_is_fenced(how: str) -> None:
     node = Replicas()
     effects: dict[str, dict[str, object]] = {
         "too slow": {"delay": 10_000},
@@ -358,7 +358,7 @@ def test_a_broker_of_which_the_controller_hears_nothing_in_time_is_fenced(how: s
     assert (fenced(node), rule.hits) == ([], hits)
 
 
-def test_a_broker_that_stands_still_sends_no_heartbeats_and_goes_on_with_them() -> None:
+def test_a_paused_broker_sends_no_heartbeats_until_it_is_resumed() -> None:
     node = Replicas()
     add_hop_rule(node.cluster, {"observe": {}}, api="BrokerHeartbeat", from_broker=3)
     reader = journal_of(node)
@@ -401,7 +401,7 @@ def test_the_journal_has_hops_while_there_is_a_rule_for_any() -> None:
     assert len(hops(reader, "Fetch")) <= before + 1  # the answer to the one that was under way
 
 
-def test_a_journal_of_hops_has_each_of_them_and_every_one_could_be_sent_as_bytes() -> None:
+def test_a_journal_of_hops_has_each_of_them_and_every_one_can_be_encoded() -> None:
     configs = {"mockbroker.replication.truncation": "epoch"}
     node = TxnNode(racks=THREE, configs=configs)
     p = node.txn()
@@ -433,7 +433,7 @@ def test_a_journal_of_hops_has_each_of_them_and_every_one_could_be_sent_as_bytes
     assert all(asked[e.request_seq] == e.api for e in answers if e.request_seq is not None)
 
 
-def test_a_link_that_is_cut_is_the_end_of_a_hop() -> None:
+def test_a_cut_link_ends_a_hop() -> None:
     node = TxnNode(racks=THREE)
     p = node.txn()
     reader = journal_of(node)
@@ -469,7 +469,7 @@ def test_a_link_that_is_cut_is_the_end_of_a_hop() -> None:
         ({"do": {"refuse_connection": {}}}, "do.refuse_connection", "for clients'"),
     ],
 )
-def test_what_makes_no_sense_between_brokers_is_refused_by_name(
+def test_fields_without_a_meaning_between_brokers_are_refused_by_name(
     rule: dict[str, Any], field: str, reason: str
 ) -> None:
     match = {"from_broker": 2, **rule.get("match", {})}
@@ -478,7 +478,7 @@ def test_what_makes_no_sense_between_brokers_is_refused_by_name(
     assert refused.value.path == field
 
 
-def test_a_rule_for_hops_says_why_it_did_not_fire() -> None:
+def test_a_rule_for_hops_explains_why_it_did_not_fire() -> None:
     node = Replicas()
     rule = add_hop_rule(node.cluster, {"observe": {}}, from_broker=[2, 3], topic="other")
     assert "has not been evaluated" in str(engine_of(node.cluster).explain(rule.name))

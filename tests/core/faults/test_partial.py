@@ -1,4 +1,4 @@
-"""Some of the topics and partitions of a message, and the others left alone."""
+"""Selected topics and partitions of a message; the others stay as they are."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def told(response: ListOffsetsResponse) -> dict[str, dict[int, tuple[int, int]]]
     }
 
 
-def test_a_request_is_split_in_what_is_selected_and_what_is_not() -> None:
+def test_a_request_is_split_into_its_selected_part_and_the_rest() -> None:
     request = produce(0, 1, 2)
     chosen = part(request, PRODUCE, selected(1), selected=True)
     left = part(request, PRODUCE, selected(1), selected=False)
@@ -73,12 +73,12 @@ def test_a_request_is_split_in_what_is_selected_and_what_is_not() -> None:
     assert chosen.topic_data[0].partition_data[0].records is not None
 
 
-def test_nothing_is_left_of_a_request_that_is_selected_whole() -> None:
+def test_a_completely_selected_request_leaves_no_rest() -> None:
     assert part(produce(0, 1), PRODUCE, selected(0, 1), selected=False) is None
     assert part(produce(0), PRODUCE, selected(0, topic="other"), selected=True) is None
 
 
-def test_errors_take_the_place_of_what_was_answered() -> None:
+def test_errors_replace_parts_of_an_answer() -> None:
     answer = offsets(orders={0: 10, 1: 11}, other={0: 12})
     blanks: dict[str, dict[str, object]] = {"ListOffsetsPartitionResponse": {"offset": -1}}
     changed = put_error(answer, LIST_OFFSETS, selected(1), 6, blanks, "")
@@ -91,7 +91,7 @@ def test_answers_are_merged_by_topic_and_partition() -> None:
     assert told(merged) == {"a": {0: (0, 1), 1: (0, 9), 2: (0, 3)}, "b": {0: (0, 4)}}
 
 
-def test_a_copy_shares_only_what_nobody_writes_to() -> None:
+def test_a_copy_shares_only_immutable_parts() -> None:
     request = produce(0)
     copy = fresh(request)
     assert copy == request
@@ -143,13 +143,13 @@ def test_a_request_is_split_by_groups_and_partitions_at_once() -> None:
     assert asked(left) == {"a": {"t": [0]}, "b": {"t": [0], "u": [0]}, "c": {}}
 
 
-def test_a_selection_by_ids_narrows_only_where_others_are_named_too() -> None:
+def test_a_selection_by_ids_narrows_only_requests_that_name_others_too() -> None:
     assert narrows(fetch(a={}, b={}), FETCH_OF, ONLY_B)
     assert not narrows(fetch(b={}), FETCH_OF, ONLY_B)
     assert not narrows(OffsetFetchRequest(group_id="b"), FETCH_OF, ONLY_B)
 
 
-def test_answers_are_merged_within_the_group_they_are_of() -> None:
+def test_answers_are_merged_within_their_group() -> None:
     def answer(**groups: dict[int, int]) -> OffsetFetchResponse:
         return OffsetFetchResponse(
             groups=[
@@ -172,7 +172,7 @@ def test_answers_are_merged_within_the_group_they_are_of() -> None:
     assert merge(answer(a={0: 1}), refused, FETCHED) == refused
 
 
-def test_resources_are_selected_by_what_they_are() -> None:
+def test_resources_are_selected_by_kind_and_name() -> None:
     """A topic, a broker and a group may all be called 1."""
     rows = request_rows(ApiKey.DESCRIBE_CONFIGS)
     request = DescribeConfigsRequest([DescribeConfigsResource(n, "1") for n in (2, 4, 32)])

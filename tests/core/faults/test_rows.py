@@ -1,4 +1,4 @@
-"""Where messages can be taken apart: what rows hold is what the messages name."""
+"""The rows of messages hold the entities that the messages name."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_request_that_names_several_groups_or_ids_has_them_in_rows(
         assert len(several) < 2 or set(several) <= held
 
 
-def test_every_row_with_an_error_names_what_it_is_of() -> None:
+def test_every_row_with_an_error_has_a_name_or_an_id() -> None:
     """By its name or its id: otherwise no error could be put where it belongs."""
     for key in declared_keys():
         for rows in every(response_rows(key)):

@@ -1,4 +1,4 @@
-"""Rules as data: what is refused, and by which words; what comes back out."""
+"""Rules as data: refusals with their messages, and the data of a parsed plan."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ LOSE = {"drop_reply": {}}
     [
         (
             {"rules": [{"match": {"topik": "x"}, "do": LOSE}]},
-            'rules[0].match.topik: unknown field; did you mean "topic"?',
+            "rules[0].match.topik: unknown field; did you mean 'topic'?",
         ),
         (
             {"rules": [{"do": LOSE}, {"do": {"drop_reply": {"then": "rest"}}}]},
-            "rules[1].do.drop_reply.then: 'rest' is not allowed here; did you mean \"reset\"?",
+            "rules[1].do.drop_reply.then: 'rest' is not allowed here; did you mean 'reset'?",
         ),
         (
             {"match": {"api": "Produse"}, "do": LOSE},
-            "match.api: unknown API 'Produse'; did you mean \"Produce\"?",
+            "match.api: unknown API 'Produse'; did you mean 'Produce'?",
         ),
         ({"match": {"api": 999}, "do": LOSE}, "match.api: there is no API with key 999"),
-        ({"do": {"eror": 1}}, 'do.eror: unknown field; did you mean "error"?'),
+        ({"do": {"eror": 1}}, "do.eror: unknown field; did you mean 'error'?"),
         (
             {"do": {"error": "NOT_LEADER"}},
-            "do.error: unknown error code 'NOT_LEADER'; did you mean \"NOT_LEADER_OR_FOLLOWER\"?",
+            "do.error: unknown error code 'NOT_LEADER'; did you mean 'NOT_LEADER_OR_FOLLOWER'?",
         ),
         ({"do": {"error": {}}}, "do.error.code: this field is needed"),
         ({"do": {}}, "do: say what to do"),
@@ -47,7 +47,7 @@ LOSE = {"drop_reply": {}}
             "do.then: unknown field; it belongs at do.drop_reply.then",
         ),
         ({"error": "NONE"}, "error: unknown field; it belongs at rules[].do.error"),
-        ({"do": {"delay": "5 parsecs"}}, "'5 parsecs' is no duration; write 250 (ms) or \"5s\""),
+        ({"do": {"delay": "5 parsecs"}}, "'5 parsecs' is not a duration; write 250 (ms) or \"5s\""),
         ({"do": {"delay": -1}}, "a duration cannot be negative: -1"),
         ({"do": {"delay": {}}}, "do.delay: give one of by, uniform and lognormal"),
         ({"do": {"slow": {}}}, "do.slow: give one of bytes_per_s and pause"),
@@ -69,7 +69,7 @@ LOSE = {"drop_reply": {}}
         ({"match": {"api_version": "x"}, "do": LOSE}, "match.api_version: 'x' is no range"),
         (
             {"match": {**PRODUCE, "where": {"topic_data[].nam": 1}}, "do": LOSE},
-            'match.where.topic_data[].nam: no such field; did you mean "topic_data[].name"?',
+            "match.where.topic_data[].nam: no such field; did you mean 'topic_data[].name'?",
         ),
         (
             {"match": {"where": {"acks": {"below": 1}}}, "do": LOSE},
@@ -95,6 +95,34 @@ LOSE = {"drop_reply": {}}
             },
             "do.rewrite.answer.topics[].partitions[].offset: 'x' does not fit the field",
         ),
+        (
+            {
+                "match": {"api": "ListOffsets"},
+                "do": {"rewrite": {"answer": {"topics[].partitions[].error_code": 32768}}},
+            },
+            "error_code: 32768 is outside -32768..32767",
+        ),
+        (
+            {
+                "match": {"api": "Metadata"},
+                "do": {"rewrite": {"answer": {"brokers[].host": "é" * 20_000}}},
+            },
+            "brokers[].host: a text has at most 32767 bytes",
+        ),
+        (
+            {
+                "match": {"api": "Metadata"},
+                "do": {"rewrite": {"answer": {"topics[].partitions[].isr_nodes": [1, "x"]}}},
+            },
+            "isr_nodes: 'x' does not fit the field",
+        ),
+        ({"do": {"throttle": 2**31}}, "do.throttle: by: 2147483648 is outside"),
+        ({"do": {"error": {"code": 1, "message": "é" * 20_000}}}, "message: a text has at most"),
+        (
+            {"match": PRODUCE, "do": {"record_errors": [2**31]}},
+            "do.record_errors: records: 2147483648 is outside",
+        ),
+        ({"do": {"falsify_metadata": {"leader": 2**31}}}, "leader: 2147483648 is outside"),
         (
             {"timeline": [{"at": "5s", "do": {"drop_reply": {}}}]},
             "timeline[0].do.drop_reply: only actions on the cluster can be done here",
@@ -122,7 +150,7 @@ LOSE = {"drop_reply": {}}
         ({"do": {"falsify_api_versions": {"as": "1.0"}}}, "'1.0' is not a release from 2.8 to 4.3"),
         (
             {"do": {"falsify_api_versions": {"hide": ["Fech"]}}},
-            "do.falsify_api_versions.hide[0]: unknown API 'Fech'; did you mean \"Fetch\"?",
+            "do.falsify_api_versions.hide[0]: unknown API 'Fech'; did you mean 'Fetch'?",
         ),
         (
             {"do": {"abort_transaction": {"topic": "t"}}},
@@ -130,13 +158,13 @@ LOSE = {"drop_reply": {}}
         ),
     ],
 )
-def test_a_wrong_rule_is_refused_by_the_path_of_the_field(data: object, said: str) -> None:
+def test_an_invalid_rule_is_refused_with_the_path_of_the_field(data: object, said: str) -> None:
     with pytest.raises(ValidationError) as raised:
         parse_plan(data, "plan")
     assert said in str(raised.value)
 
 
-def test_a_set_comes_back_as_data_without_its_defaults_and_in_milliseconds() -> None:
+def test_a_plan_becomes_data_again_without_its_defaults_and_in_milliseconds() -> None:
     data = {
         "name": "story",
         "seed": 7,
@@ -174,7 +202,7 @@ def test_a_set_comes_back_as_data_without_its_defaults_and_in_milliseconds() -> 
     assert parse_plan(out, "default") == plan
 
 
-def test_rules_without_names_are_named_after_their_set() -> None:
+def test_rules_without_names_are_named_after_their_plan() -> None:
     assert [r.name for r in parse_plan({"do": LOSE}, "f").rules] == ["f"]
     plan = parse_plan({"name": "set", "rules": [{"do": LOSE}, {"do": LOSE}]}, "f")
     assert [rule.name for rule in plan.rules] == ["set-1", "set-2"]

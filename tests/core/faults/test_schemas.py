@@ -1,4 +1,4 @@
-"""The schema of rules describes what `parse_plan` takes, and nothing else."""
+"""The schema of rules accepts the same data as `parse_plan`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plans() -> jsonschema_rs.Validator:
     ],
     ids=str,
 )
-def test_what_is_taken_is_described(plans: jsonschema_rs.Validator, plan: object) -> None:
+def test_accepted_data_fits_the_schema(plans: jsonschema_rs.Validator, plan: object) -> None:
     parse_plan(plan, "some")
     assert plans.is_valid(plan)
 
@@ -62,13 +62,15 @@ def test_what_is_taken_is_described(plans: jsonschema_rs.Validator, plan: object
     ],
     ids=str,
 )
-def test_what_is_not_described_is_refused(plans: jsonschema_rs.Validator, plan: object) -> None:
+def test_data_outside_of_the_schema_is_refused(
+    plans: jsonschema_rs.Validator, plan: object
+) -> None:
     assert not plans.is_valid(plan)
     with pytest.raises(ValidationError):
         parse_plan(plan, "some")
 
 
-def test_every_effect_and_action_is_there() -> None:
+def test_every_effect_and_action_has_a_schema() -> None:
     schemas = InputSchemas("#/{name}")
     assert schemas.action()["properties"].keys() == ACTIONS.keys()
     schemas.plan()
@@ -76,7 +78,7 @@ def test_every_effect_and_action_is_there() -> None:
     assert schemas.components["Actions"]["properties"].keys() == ACTIONS.keys()
 
 
-def test_one_action_is_described() -> None:
+def test_a_single_action_has_a_schema() -> None:
     actions = validator("action")
     parse_action("stop_broker", 3)
     assert actions.is_valid({"stop_broker": 3})

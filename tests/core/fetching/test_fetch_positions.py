@@ -95,5 +95,5 @@ def test_the_oldest_entries_make_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetch_positions, "POSITIONS_MAX", 2)
     positions = FetchPositions()
     for run in ("first", "second", "first", "third"):
-        positions.heard(f"consumer-{run}-executor-1", request(bytes(16), 5), by_id=True)
+        positions.record(f"consumer-{run}-executor-1", request(bytes(16), 5), by_id=True)
     assert [key[0] for key, _ in positions] == ["first", "third"]

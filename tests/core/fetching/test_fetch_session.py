@@ -168,3 +168,16 @@ def test_a_follower_pushes_out_a_consumer_but_not_another_young_follower():
     begin(sessions, 1, 2, 3)
     assert begin(sessions, 1, privileged=True) != 0
     assert begin(sessions, 1, 2, privileged=True) == 0
+
+
+def test_sessions_beyond_the_room_for_partitions_are_refused_or_closed():
+    """A client without a session goes on; one that outgrows the room sends a full request."""
+    sessions = FetchSessionCache(10, IdSource(1), partitions_max=5)
+    first, second = begin(sessions, 0, 0, 0), begin(sessions, 0, 0)
+    assert begin(sessions, 0) == 0
+    assert error_of(sessions, request(first, 1, 0, 0, 0, 0)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert begin(sessions, 0, 0, 0) != 0
+    assert sessions.exceeded == 2
+    assert len(offsets_of(sessions, request(second, 1, 5))) == 2
+    assert len(offsets_of(sessions, request(second, 2, forget=(0,)))) == 1
+    assert begin(sessions, 0) != 0

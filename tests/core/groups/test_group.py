@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.errors import ActionError
-from mockbroker.core.groups.group import commit_age_ms, members_matching, required_members
+from mockbroker.core.groups.group import commit_timestamp_ms, members_matching, required_members
 from mockbroker.core.groups.offsets import OffsetAndMetadata
 from tests.support.group_node import GroupNode, join_request
 
@@ -59,4 +59,4 @@ def test_an_empty_group_has_none_to_name() -> None:
 
 
 def test_the_age_of_an_offset_counts_from_its_commit() -> None:
-    assert commit_age_ms(OffsetAndMetadata(7, commit_timestamp_ms=1234)) == 1234
+    assert commit_timestamp_ms(OffsetAndMetadata(7, commit_timestamp_ms=1234)) == 1234

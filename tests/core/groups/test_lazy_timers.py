@@ -10,7 +10,7 @@ from mockbroker.core.groups.lazy_timers import LazyTimer, LazyTimerHeap
 
 def ended(heap: LazyTimerHeap, now_ms: int) -> list[str]:
     names = []
-    while (timer := heap.pop_ended(now_ms)) is not None:
+    while (timer := heap.pop_expired(now_ms)) is not None:
         names.append(timer.member_id)
     return names
 

@@ -37,7 +37,7 @@ def test_the_groups_of_a_type_come_in_the_order_of_the_table(shard: GroupShard) 
 
 
 def test_a_group_that_the_shard_forgets_is_gone_for_its_runner(shard: GroupShard) -> None:
-    shard.forget_group("first")
+    shard.remove_group("first")
     assert list(shard.classic.all()) == ["last"]
 
 

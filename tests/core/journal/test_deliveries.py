@@ -1,4 +1,4 @@
-"""What the journal says that answers to Fetches brought to consumers."""
+"""The journal's deliveries to consumers by answers to Fetches."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ class Fetching:
         return [(event.topic, event.first_offset, event.records) for event in found]
 
 
-def test_a_delivery_begins_at_the_offset_that_the_request_named():
+def test_a_delivery_begins_at_the_fetch_offset_of_the_request():
     fetching = Fetching()
     fetching.fetch(-1, {"a": 4, "b": 0}, {"a": TEN, "b": TEN, "c": b""})
     assert fetching.delivered() == [("a", 4, 6), ("b", 0, 10)]
 
 
-def test_of_a_session_the_offsets_of_unnamed_partitions_are_known():
+def test_a_session_has_the_offsets_of_partitions_that_a_request_does_not_name():
     fetching = Fetching()
     fetching.fetch(0, {"a": 4, "b": 7}, {})
     fetching.fetch(1, {"a": 5}, {})
@@ -111,7 +111,7 @@ def test_another_session_has_offsets_of_its_own():
     assert fetching.delivered() == [("a", 4, 6)]
 
 
-def test_of_a_session_that_began_before_deliveries_count_from_the_first_batch():
+def test_in_a_session_with_an_unknown_beginning_deliveries_count_from_the_first_batch():
     fetching = Fetching()
     fetching.fetch(0, {"a": 4}, {})
     assert fetching.delivered() == []
@@ -120,7 +120,7 @@ def test_of_a_session_that_began_before_deliveries_count_from_the_first_batch():
     assert fetching.delivered(2) == [("a", 0, 10)]
 
 
-def test_an_answer_that_was_not_sent_whole_brought_nothing_and_yet_began_its_session():
+def test_a_truncated_answer_delivers_nothing_and_yet_begins_its_session():
     fetching = Fetching()
     fetching.fetch(0, {"a": 4}, {"a": TEN}, outcome="truncated")
     fetching.fetch(1, {}, {"a": TEN})
@@ -184,20 +184,20 @@ def test_an_aborted_transaction_hides_no_batch_outside_of_transactions() -> None
     assert seen(bytes(data_batch(0, 1, 1)), aborted=ABORTED) == ([], 1)
 
 
-def test_a_batch_that_ends_before_the_fetch_offset_is_passed_over() -> None:
+def test_a_batch_that_ends_before_the_fetch_offset_is_skipped() -> None:
     assert seen(LOG, UNCOMMITTED, 2) == ([3, 5, 7], 9)
 
 
-def test_a_batch_that_the_fetch_offset_lies_in_is_seen_as_a_whole() -> None:
+def test_a_batch_with_the_fetch_offset_inside_is_returned_as_a_whole() -> None:
     assert seen(LOG, UNCOMMITTED, 8) == ([7], 9)
 
 
-def test_the_consumer_goes_on_behind_what_nobody_sees() -> None:
+def test_the_next_offset_is_behind_hidden_batches() -> None:
     aborted_only = LOG[: len(data_batch(0, 2, 1)) + len(marker(2, 1, ControlType.ABORT))]
     assert seen(aborted_only, aborted=ABORTED) == ([], 3)
 
 
-def test_the_consumer_stays_where_no_batch_comes() -> None:
+def test_the_next_offset_stays_without_a_batch() -> None:
     for nothing in (None, b""):
         assert seen(nothing, fetch_offset=4) == ([], 4)
 

@@ -1,4 +1,4 @@
-"""Each field of an event says what it means."""
+"""Each field of an event has a meaning."""
 
 from mockbroker.core.journal.events import JournalEvent, field_meanings
 

@@ -1,11 +1,11 @@
-"""The ring of entries: numbers without holes, a bound in bytes, gaps that are told."""
+"""The ring of entries: numbers without holes, a bound in bytes, reported gaps."""
 
 from __future__ import annotations
 
 import pytest
 
 from mockbroker.core.events import ControllerChanged
-from mockbroker.core.journal.entries import ENTRY_BYTES, JournalEntry
+from mockbroker.core.journal.entries import CLEARED, ENTRY_BYTES, NO_ROOM, JournalEntry
 from mockbroker.core.journal.journal import Gap, Journal
 from mockbroker.handlers.base import ConnectionInfo
 
@@ -28,7 +28,7 @@ def test_numbers_begin_at_1_and_have_no_holes():
     assert [entry.real_ns for entry in entries] == [0, 1, 2]
 
 
-def test_reading_goes_on_behind_a_number_and_ends_at_a_limit():
+def test_reading_begins_behind_a_number_and_ends_at_a_limit():
     written = journal()
     for at_ms in range(10):
         written.fact(at_ms, "action", name="x")
@@ -42,7 +42,7 @@ def test_reading_goes_on_behind_a_number_and_ends_at_a_limit():
         written.since(-1)
 
 
-def test_the_oldest_entries_go_when_the_room_is_used_up_and_the_gap_is_told():
+def test_a_full_journal_removes_its_oldest_entries_and_reports_the_gap():
     written = journal(entries=3)
     for at_ms in range(5):
         written.fact(at_ms, "action", name="x")
@@ -54,7 +54,7 @@ def test_the_oldest_entries_go_when_the_room_is_used_up_and_the_gap_is_told():
     assert written.bytes == 3 * ENTRY_BYTES
 
 
-def test_what_an_entry_keeps_alive_counts():
+def test_the_bytes_that_an_entry_keeps_from_being_freed_count():
     written = Journal(lambda: 0, 10_000)
     written.request(0, 1, 1, bytes(6_000))
     assert written.bytes == 6_000 + ENTRY_BYTES
@@ -64,7 +64,7 @@ def test_what_an_entry_keeps_alive_counts():
 
 
 @pytest.mark.parametrize("frame_bytes", [0, 100, 5_000, 300_000])
-def test_a_large_journal_uses_its_room_and_no_more(frame_bytes: int):
+def test_a_large_journal_holds_its_bytes_and_no_more(frame_bytes: int):
     room = 1_000_000
     written = Journal(lambda: 0, room)
     for number in range(1, 4_001):
@@ -76,7 +76,7 @@ def test_a_large_journal_uses_its_room_and_no_more(frame_bytes: int):
     assert [entry.seq for entry in entries] == [written.first_seq + n for n in range(2)]
 
 
-def test_less_room_is_made_free_at_once():
+def test_a_lower_limit_removes_entries_at_once():
     written = journal(entries=100)
     for _ in range(100):
         written.fact(0, "action", name="x")
@@ -85,7 +85,7 @@ def test_less_room_is_made_free_at_once():
     assert written.bytes == len(written) * ENTRY_BYTES
 
 
-def test_an_entry_larger_than_the_room_is_forgotten_at_once():
+def test_an_entry_above_the_limit_is_removed_at_once():
     written = Journal(lambda: 0, 1_000)
     written.request(0, 1, 1, bytes(5_000))
     assert (len(written), written.bytes) == (0, 0)
@@ -109,7 +109,7 @@ def test_followers_get_each_entry_as_it_is_written():
     assert seen == [2, 3]
 
 
-def test_a_connection_is_known_as_long_as_the_entry_of_its_end():
+def test_a_connection_is_kept_with_the_entry_of_its_end():
     written = journal(entries=3)
     info = ConnectionInfo(7, "127.0.0.1", 50_000)
     written.opened(0, 1, info)
@@ -121,7 +121,7 @@ def test_a_connection_is_known_as_long_as_the_entry_of_its_end():
     assert written.connection(7) is None
 
 
-def test_clearing_forgets_everything_but_where_the_numbers_are():
+def test_clearing_removes_the_entries_and_continues_the_numbers():
     written = journal()
     open_one, closed_one = (ConnectionInfo(each, "127.0.0.1", each) for each in (1, 2))
     written.opened(0, 1, open_one)
@@ -132,4 +132,17 @@ def test_clearing_forgets_everything_but_where_the_numbers_are():
     assert written.connection(1) is open_one
     assert written.connection(2) is None
     assert written.fact(0, "action", name="x") == 4
-    assert written.since()[0] == Gap(1, 3)
+    assert written.since()[0] == Gap(1, 3, CLEARED)
+
+
+def test_entries_removed_after_a_clear_are_reported_as_a_lack_of_room():
+    written = journal(2)
+    for number in range(3):
+        written.fact(0, "action", name=str(number))
+    written.clear()
+    assert written.since()[0] == Gap(1, 3, CLEARED)
+    for number in range(5):
+        written.fact(0, "action", name=str(number))
+    gap, entries = written.since()
+    assert gap == Gap(1, entries[0].seq - 1, NO_ROOM)
+    assert gap.last_seq > 3

@@ -1,4 +1,4 @@
-"""What the journal says of requests; rules see the same things in them."""
+"""The journal's fields of requests; rules find the same entities."""
 
 from __future__ import annotations
 
@@ -72,7 +72,9 @@ def several(value: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("key", declared_keys(), ids=lambda key: key.name)
-def test_rules_and_the_journal_see_the_same_in_every_version_of_every_request(key: ApiKey) -> None:
+def test_rules_and_the_journal_find_the_same_entities_in_every_version_of_every_request(
+    key: ApiKey,
+) -> None:
     asking = Asking()
     versions = schema_module(key.name.lower()).REQUEST.versions
     for version in range(versions.low, versions.high + 1):
@@ -165,7 +167,7 @@ TWO_TRANSACTIONS = AddPartitionsToTxnRequest(
     ],
     ids=lambda value: value.name if isinstance(value, ApiKey) else None,
 )
-def test_a_request_is_told_with_one_thing_or_with_all_of_several(
+def test_a_request_has_a_single_entity_or_all_of_several(
     key: ApiKey, version: int, request_: Any, expected: dict[str, object]
 ) -> None:
     """Kafka's empty texts and defaults of fields that the version lacks are no things."""

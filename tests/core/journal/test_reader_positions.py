@@ -1,4 +1,4 @@
-"""What a full journal does with entries that a reader has not read yet."""
+"""A full journal with unread entries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def write(written: Journal, count: int) -> None:
         written.fact(0, "action", name="x")
 
 
-def test_without_a_reader_the_oldest_go() -> None:
+def test_without_a_reader_the_oldest_entries_are_removed() -> None:
     written = journal("block")
     write(written, 8)
     assert (written.first_seq, written.readers.full) == (4, False)
@@ -31,7 +31,7 @@ def test_a_slow_reader_finds_a_gap_where_entries_are_dropped() -> None:
     assert written.since(reader.position)[0] == Gap(2, 3)
 
 
-def test_what_a_reader_wants_is_kept_until_it_has_it() -> None:
+def test_unread_entries_are_kept_until_they_are_read() -> None:
     """The journal is full meanwhile, and tells those who wait once it is not."""
     written = journal("block")
     write(written, 2)
@@ -49,7 +49,7 @@ def test_what_a_reader_wants_is_kept_until_it_has_it() -> None:
     assert calls == ["first", "second"]
 
 
-def test_a_reader_that_waits_for_the_next_entry_holds_up_nobody() -> None:
+def test_a_reader_at_the_end_blocks_nothing() -> None:
     written = journal("block")
     reader = written.readers.add(0)
     for number in range(1, 20):
@@ -59,7 +59,7 @@ def test_a_reader_that_waits_for_the_next_entry_holds_up_nobody() -> None:
     assert written.first_seq == 15
 
 
-def test_a_reader_that_is_gone_wants_nothing() -> None:
+def test_a_closed_reader_needs_no_entries() -> None:
     written = journal("block")
     reader, other = written.readers.add(0), written.readers.add(0)
     write(written, 7)
@@ -70,7 +70,7 @@ def test_a_reader_that_is_gone_wants_nothing() -> None:
     assert (written.first_seq, written.readers.full) == (3, False)
 
 
-def test_one_that_stands_still_gives_up_and_finds_a_gap() -> None:
+def test_a_stalled_reader_gives_up_and_finds_a_gap() -> None:
     """Nobody else does, least of all one that has read everything."""
     written = journal("block")
     still, caught_up = written.readers.add(0), written.readers.add(0)
@@ -85,7 +85,7 @@ def test_one_that_stands_still_gives_up_and_finds_a_gap() -> None:
     assert written.since(caught_up.position)[0] is None
 
 
-def test_a_reader_that_has_moved_is_waited_for() -> None:
+def test_a_reader_that_has_moved_does_not_give_up() -> None:
     written = journal("block")
     reader = written.readers.add(0)
     write(written, 9)
@@ -96,7 +96,7 @@ def test_a_reader_that_has_moved_is_waited_for() -> None:
     assert written.since(reader.position)[0] is None
 
 
-def test_twice_the_bytes_are_the_end_of_it() -> None:
+def test_the_journal_holds_at_most_twice_its_bytes() -> None:
     """Whatever happens by itself: memory is not without end."""
     written = journal("block")
     reader = written.readers.add(0)

@@ -1,4 +1,4 @@
-"""What identifies the records of a topic."""
+"""The identity of the records of a topic."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_records_are_identified_in_one_way() -> None:
             Tracking("t", **wrong)
 
 
-def test_the_journal_remembers_what_is_tracked() -> None:
+def test_the_journal_keeps_the_trackings() -> None:
     """The last word about a topic counts; a wrong path is refused before anything changes."""
     cluster = Cluster(now_ms=lambda: 0, seed=1)
     with pytest.raises(ActionError, match="keeps no journal"):

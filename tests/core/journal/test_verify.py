@@ -1,9 +1,10 @@
-"""Filters and verdicts on a history made by hand."""
+"""Filters and verdicts on a handmade history."""
 
 from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.journal.entries import CLEARED
 from mockbroker.core.journal.events import JournalEvent
 from mockbroker.core.journal.filters import EventMatcher, parse_filter
 from mockbroker.core.journal.verify import (
@@ -73,23 +74,23 @@ def matching(**conditions: object) -> list[int]:
     ],
     ids=str,
 )
-def test_conditions_choose_events(conditions, expected):
+def test_conditions_select_events(conditions, expected):
     assert matching(**conditions) == expected
 
 
 @pytest.mark.parametrize(
     ("conditions", "message"),
     [
-        ({"topik": "x"}, r'topik: unknown field; did you mean "topic"\?'),
-        ({"kind": "appendix"}, r'kind: unknown kind .appendix.; did you mean "append"'),
-        ({"api": "Prodoce"}, r'api: unknown API .Prodoce.; did you mean "Produce"'),
+        ({"topik": "x"}, r"topik: unknown field; did you mean 'topic'\?"),
+        ({"kind": "appendix"}, r"kind: unknown kind .appendix.; did you mean 'append'"),
+        ({"api": "Prodoce"}, r"api: unknown API .Prodoce.; did you mean 'Produce'"),
         ({"partition": "0"}, "partition: "),
         ({"client_id": "/(/"}, "client_id: .* is no regular expression"),
-        ({"within_ms": "soon"}, "within_ms: .* is no duration"),
+        ({"within_ms": "soon"}, "within_ms: .* is not a duration"),
     ],
     ids=str,
 )
-def test_conditions_that_cannot_be_are_refused_by_name(conditions, message):
+def test_invalid_conditions_are_refused_by_name(conditions, message):
     with pytest.raises(ValidationError, match=message):
         matching(**conditions)
 
@@ -125,7 +126,7 @@ def test_verdicts(data, holds):
     assert verdict(data).holds is holds
 
 
-def test_a_failure_lists_what_came_near_and_which_condition_missed():
+def test_a_failure_lists_near_misses_with_the_failed_condition():
     missed = verdict({"match": {"kind": "append", "topic": "orders", "partition": 1}})
     assert not missed.holds
     assert [miss.event.seq for miss in missed.near] == [3]
@@ -138,7 +139,7 @@ def test_a_failure_lists_what_came_near_and_which_condition_missed():
     ]
 
 
-def test_a_failure_without_anything_near_says_what_failed_first():
+def test_a_failure_without_near_misses_counts_the_first_failed_conditions():
     missed = verdict({"match": {"kind": "deliver"}})
     assert "nothing came near; events failed first on: kind (6)" in explain(missed)
 
@@ -149,9 +150,16 @@ def test_too_many_are_shown():
     assert "found  #3 append" in text
 
 
-def test_an_order_that_failed_says_whether_it_was_the_other_way_round():
+def test_a_failed_order_reports_events_before_it():
     text = explain(verdict({"in_order": [{"kind": "commit"}, {"kind": "append"}]}))
     assert "in_order[1] did not happen behind in_order[0], only before it" in text
+
+
+def test_cleared_entries_are_not_part_of_an_expectation():
+    cleared = JournalEvent(
+        kind="gap", seq=2, virtual_ms=0, real_ns=0, first_seq=1, last_seq=2, reason=CLEARED
+    )
+    assert verdict({"match": {"kind": "append"}, "exactly": 1}, [cleared, *HISTORY[2:]]).holds
 
 
 def test_there_is_no_verdict_over_a_gap():
@@ -168,11 +176,11 @@ def test_there_is_no_verdict_over_a_gap():
         ({"match": {}, "exactly": 1, "at_most": 2}, "exactly stands alone"),
         ({"in_order": [{}, {}], "exactly": 1}, "in_order stands alone"),
         ({"in_order": [{}]}, "at least two"),
-        ({"match": {"topik": "x"}}, r'match.topik: unknown field; did you mean "topic"'),
+        ({"match": {"topik": "x"}}, r"match.topik: unknown field; did you mean 'topic'"),
         ({"match": {}, "exactly": -1}, "exactly: "),
     ],
     ids=str,
 )
-def test_expectations_that_make_no_sense_are_refused(data, message):
+def test_contradictory_expectations_are_refused(data, message):
     with pytest.raises(ValidationError, match=message):
         parse_expectation(data)

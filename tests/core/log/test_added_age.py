@@ -1,4 +1,4 @@
-"""What was in a log when its time was moved on is older since; what came later is not."""
+"""Records in a log before an advance of its time are older by it; later ones are not."""
 
 from __future__ import annotations
 

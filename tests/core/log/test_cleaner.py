@@ -401,7 +401,7 @@ def test_an_abort_marker_goes_after_its_data_and_its_delete_horizon():
 
     kept.clean()  # the data goes; its last batch stays for the sequence
     assert [(h.base_offset, h.count) for h in kept.headers] == [(1, 0), (2, 1), (3, 1)]
-    kept.log.producers.forget_from(0)  # expired, and with it what the empty batch stayed for
+    kept.log.producers.remove_from(0)  # expired, and with it what the empty batch stayed for
     kept.log.producers.aborted.append(AbortedTransaction(7, 0, 2, 3))
     kept.clean()
     assert markers() == [(2, 1, False)]

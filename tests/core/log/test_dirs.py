@@ -30,24 +30,24 @@ def test_one_directory_holds_everything_and_remembers_nothing():
     node = Replicas()
     log_dirs = node.cluster.brokers[1].log_dirs
     assert log_dirs.paths == ("/tmp/kafka-logs",)
-    assert log_dirs.place_of(node.partition) == "/tmp/kafka-logs"
+    assert log_dirs.dir_of(node.partition) == "/tmp/kafka-logs"
     assert not log_dirs.begin_move(node.partition, "/tmp/kafka-logs")
 
 
 def test_new_replicas_go_to_the_emptiest_directory():
     node = Replicas(configs=TWO)
     log_dirs = node.cluster.brokers[2].log_dirs
-    placed = [log_dirs.place_of(p) for p in (node.partition, *partitions(node, 3))]
+    placed = [log_dirs.dir_of(p) for p in (node.partition, *partitions(node, 3))]
     assert placed == ["/a", "/b", "/a", "/b"]
     node.cluster.delete_topic("many")
-    assert log_dirs.place_of(partitions(node, 1)[0]) == "/b"
+    assert log_dirs.dir_of(partitions(node, 1)[0]) == "/b"
 
 
 def test_a_replica_comes_to_where_it_was_wanted():
     node = Replicas(configs=TWO)
     log_dirs = node.cluster.brokers[1].log_dirs
-    log_dirs.want("many", 0, "/a")
-    assert log_dirs.place_of(partitions(node, 1)[0]) == "/a"
+    log_dirs.prefer("many", 0, "/a")
+    assert log_dirs.dir_of(partitions(node, 1)[0]) == "/a"
 
 
 def test_a_move_to_a_directory_that_fails_meanwhile_comes_to_nothing():
@@ -56,7 +56,7 @@ def test_a_move_to_a_directory_that_fails_meanwhile_comes_to_nothing():
     assert log_dirs.begin_move(node.partition, "/b")
     log_dirs.failed.add("/b")
     log_dirs.end_move(node.partition)
-    assert log_dirs.place_of(node.partition) == "/a"
+    assert log_dirs.dir_of(node.partition) == "/a"
 
 
 def test_a_lone_set_of_directories_can_stand_by_itself():
@@ -97,7 +97,7 @@ def test_a_broker_without_a_directory_leaves_the_cluster():
 def test_a_partition_without_another_replica_waits_for_the_directory():
     node = Replicas(configs=TWO)
     (alone,) = node.cluster.create_topic("alone", assignments={0: [3]}).partitions
-    path = node.cluster.brokers[3].log_dirs.place_of(alone)
+    path = node.cluster.brokers[3].log_dirs.dir_of(alone)
     node.cluster.fail_log_dir(3, path)
     assert (alone.leader_id, alone.isr) == (-1, [])
     assert node.cluster.image.offline_replicas(alone, {1, 2, 3}) == [3]

@@ -8,8 +8,8 @@ from mockbroker.core.log.producer_state import (
     EXPIRATION_CHECK_MS,
     SEQUENCE_MAX,
     AbortedTransaction,
-    ProducerStates,
-    WrittenBatch,
+    BatchMetadata,
+    ProducerStateManager,
 )
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import ControlType, build_marker
@@ -19,7 +19,7 @@ PID = 7
 
 
 def wrote(
-    states: ProducerStates,
+    states: ProducerStateManager,
     first: int,
     last: int,
     *,
@@ -30,21 +30,23 @@ def wrote(
     pid: int = PID,
 ) -> None:
     base = first if base is None else base
-    batch = WrittenBatch(first, last, base, base + 1, timestamp)
+    batch = BatchMetadata(first, last, base, base + 1, timestamp)
     states.append(pid, epoch, batch, transactional)
 
 
-def check(states: ProducerStates, first: int, *, epoch: int = 0, transactional=False) -> ErrorCode:
+def check(
+    states: ProducerStateManager, first: int, *, epoch: int = 0, transactional=False
+) -> ErrorCode:
     return ErrorCode(states.check(PID, epoch, first, transactional))
 
 
 def test_a_producer_never_seen_may_start_at_any_sequence():
-    assert check(ProducerStates(), 17) is ErrorCode.NONE
+    assert check(ProducerStateManager(), 17) is ErrorCode.NONE
 
 
 @pytest.mark.covers("S117")
 def test_only_the_next_sequence_is_accepted():
-    states = ProducerStates()
+    states = ProducerStateManager()
     wrote(states, 0, 4)
     assert check(states, 5) is ErrorCode.NONE
     assert check(states, 6) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -53,7 +55,7 @@ def test_only_the_next_sequence_is_accepted():
 
 @pytest.mark.covers("S117")
 def test_exactly_the_last_five_batches_are_known_as_duplicates():
-    states = ProducerStates()
+    states = ProducerStateManager()
     for sequence in range(6):
         wrote(states, sequence, sequence, base=100 + sequence, timestamp=sequence)
     assert states.find_duplicate(PID, 0, 0, 0) is None
@@ -67,13 +69,13 @@ def test_exactly_the_last_five_batches_are_known_as_duplicates():
 
 
 def test_an_older_epoch_is_fenced():
-    states = ProducerStates()
+    states = ProducerStateManager()
     wrote(states, 0, 0, epoch=3)
     assert check(states, 1, epoch=2) is ErrorCode.INVALID_PRODUCER_EPOCH
 
 
 def test_a_newer_epoch_starts_at_sequence_0_and_forgets_the_batches_before():
-    states = ProducerStates()
+    states = ProducerStateManager()
     wrote(states, 0, 4)
     assert check(states, 5, epoch=1) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert check(states, 0, epoch=1) is ErrorCode.NONE
@@ -83,7 +85,7 @@ def test_a_newer_epoch_starts_at_sequence_0_and_forgets_the_batches_before():
 
 
 def test_sequences_wrap_to_0():
-    states = ProducerStates()
+    states = ProducerStateManager()
     wrote(states, SEQUENCE_MAX - 1, SEQUENCE_MAX)
     assert check(states, 0) is ErrorCode.NONE
     assert check(states, SEQUENCE_MAX) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -92,7 +94,7 @@ def test_sequences_wrap_to_0():
 
 
 def test_a_plain_batch_of_a_producer_with_an_open_transaction_is_refused():
-    states = ProducerStates()
+    states = ProducerStateManager()
     wrote(states, 0, 0, transactional=True)
     assert check(states, 1) is ErrorCode.INVALID_TXN_STATE
     assert check(states, 1, transactional=True) is ErrorCode.NONE
@@ -100,14 +102,14 @@ def test_a_plain_batch_of_a_producer_with_an_open_transaction_is_refused():
 
 
 def test_a_producer_without_an_epoch_may_go_on_at_any_sequence():
-    states = ProducerStates()
+    states = ProducerStateManager()
     wrote(states, 0, 0, epoch=-1)
     assert check(states, 5, epoch=-1) is ErrorCode.NONE
     assert check(states, 9, epoch=0) is ErrorCode.NONE
 
 
 def test_a_marker_of_the_same_epoch_keeps_the_batches_and_a_newer_one_clears_them():
-    states = ProducerStates()
+    states = ProducerStateManager()
     wrote(states, 0, 1, transactional=True)
     states.append_marker(PID, 0, 1, 2, 1000, aborted=False)
     assert states.find_duplicate(PID, 0, 0, 1) is not None
@@ -119,7 +121,7 @@ def test_a_marker_of_the_same_epoch_keeps_the_batches_and_a_newer_one_clears_the
 
 
 def test_markers_of_an_older_epoch_or_coordinator_are_refused():
-    states = ProducerStates()
+    states = ProducerStateManager()
     states.append_marker(PID, 5, 9, 0, 1000, aborted=True)
     assert states.check_marker(PID, 4, 9) == ErrorCode.INVALID_PRODUCER_EPOCH
     assert states.check_marker(PID, 5, 8) == ErrorCode.TRANSACTION_COORDINATOR_FENCED
@@ -129,7 +131,7 @@ def test_markers_of_an_older_epoch_or_coordinator_are_refused():
 
 @pytest.mark.covers("S10")
 def test_the_oldest_open_transaction_holds_the_first_unstable_offset():
-    states = ProducerStates()
+    states = ProducerStateManager()
     assert states.first_unstable_offset() == -1
     wrote(states, 0, 1, base=5, transactional=True, pid=1)
     wrote(states, 0, 1, base=7, transactional=True, pid=2)
@@ -143,7 +145,7 @@ def test_the_oldest_open_transaction_holds_the_first_unstable_offset():
 
 
 def test_the_aborted_index_gives_what_overlaps_the_fetched_range():
-    states = ProducerStates()
+    states = ProducerStateManager()
     for pid, first, marker in ((1, 0, 4), (2, 5, 9), (3, 10, 20)):
         wrote(states, 0, 1, base=first, transactional=True, pid=pid)
         states.append_marker(pid, 0, 0, marker, 1000, aborted=True)
@@ -160,13 +162,13 @@ def test_the_aborted_index_gives_what_overlaps_the_fetched_range():
 
 
 def test_a_marker_without_data_leaves_no_entry_in_the_aborted_index():
-    states = ProducerStates()
+    states = ProducerStateManager()
     states.append_marker(PID, 0, 0, 4, 1000, aborted=True)
     assert states.aborted == []
 
 
 def test_idle_producers_expire_at_the_next_check_but_not_with_an_open_transaction():
-    states = ProducerStates()
+    states = ProducerStateManager()
     states.expire(1000, 50_000)
     wrote(states, 0, 0, timestamp=1000)
     wrote(states, 0, 0, timestamp=1000, transactional=True, pid=8)
@@ -193,10 +195,10 @@ def test_a_log_that_is_put_back_expects_what_its_producers_send_next(
     here, there, acknowledged, following
 ):
     """Each batch has one record; the offsets are the sequences."""
-    states, other = ProducerStates(), ProducerStates()
+    states, other = ProducerStateManager(), ProducerStateManager()
     for log, sequences in ((states, here), (other, there)):
         for sequence in sequences:
-            log.append(PID, 0, WrittenBatch(*[sequence] * 4, 1000), transactional=False)
+            log.append(PID, 0, BatchMetadata(*[sequence] * 4, 1000), transactional=False)
     states.resume_from(other, acknowledged)
     accepted = [n for n in range(12) if check(states, n) is ErrorCode.NONE]
     assert accepted == [following]
@@ -205,7 +207,7 @@ def test_a_log_that_is_put_back_expects_what_its_producers_send_next(
 @pytest.mark.parametrize("there", ["nothing", "another producer", "another epoch"])
 def test_a_log_that_is_put_back_forgets_whom_it_cannot_place(there):
     """They may go on anywhere, unless a transaction is open: then what was known stays."""
-    states, other = ProducerStates(), ProducerStates()
+    states, other = ProducerStateManager(), ProducerStateManager()
     wrote(states, 0, 4)
     wrote(states, 0, 4, base=10, pid=8, transactional=True)
     for pid in (PID, 8):
@@ -217,7 +219,7 @@ def test_a_log_that_is_put_back_forgets_whom_it_cannot_place(there):
 
 
 def test_a_replayed_log_gives_the_same_state():
-    states = ProducerStates()
+    states = ProducerStateManager()
     more = {"producer_id": PID, "producer_epoch": 2, "transactional": True}
     states.replay(batch_of(b"a", b"b", base_sequence=SEQUENCE_MAX, base_offset=3, **more))
     states.replay(batch_of(b"plain", base_offset=5))

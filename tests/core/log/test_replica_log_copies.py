@@ -32,7 +32,7 @@ def content(log: ReplicaLog, offset: int = 0) -> bytes:
 def replicate(leader: ReplicaLog, follower: ReplicaLog, bytes_max: int = 1 << 20) -> int:
     """Let the follower fetch until it has everything; how many fetches it took."""
     for fetches in range(10_000):
-        taken = leader.cut_out(follower.end_offset, bytes_max)
+        taken = leader.read_slice(follower.end_offset, bytes_max)
         if taken is None:
             return fetches
         follower.append_slice(taken, NOW_MS, LIMITS)
@@ -94,7 +94,7 @@ def test_a_follower_takes_whole_batches_within_its_limit(bytes_max, fetches):
         append(log, batch_of(value))
     assert replicate(log, follower, bytes_max) == fetches
     same(log, follower)
-    assert log.cut_out(3, 1) is None
+    assert log.read_slice(3, 1) is None
 
 
 def test_a_follower_starts_in_the_middle_when_the_leader_does():
@@ -153,7 +153,7 @@ def test_any_schedule_of_appends_cuts_and_fetches_ends_alike(seed):
         elif step < 0.9:
             follower = follower.fork()
         else:
-            taken = log.cut_out(follower.end_offset, draw.choice([1, 100, 1 << 16]))
+            taken = log.read_slice(follower.end_offset, draw.choice([1, 100, 1 << 16]))
             if taken is not None:
                 follower.append_slice(taken, NOW_MS, limits)
     replicate(log, follower)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.log.retention import Retained, next_expiry_ms
+from mockbroker.core.log.retention import DeletedSegments, next_expiry_ms
 from mockbroker_protocol.records import ControlType
 from tests.support.kept_log import NOW_MS, KeptLog
 
@@ -47,7 +47,7 @@ def test_a_segment_goes_when_its_newest_record_is_older_than_retention_ms():
     kept.now_ms = NOW_MS + 1500
     assert kept.retain() is None
     kept.now_ms += 1
-    assert kept.retain() == Retained(1, 2 * SIZE, 0, 2)
+    assert kept.retain() == DeletedSegments(1, 2 * SIZE, 0, 2)
     assert (bases(kept), kept.log.start_offset) == ([2], 2)
 
 
@@ -66,7 +66,7 @@ def test_when_all_is_too_old_the_active_segment_is_closed_and_goes_too():
     kept = kept_log(retention_ms=1000)
     fill(kept, 2, 3)
     kept.now_ms += 1001
-    assert kept.retain() == Retained(2, 5 * SIZE, 0, 5)
+    assert kept.retain() == DeletedSegments(2, 5 * SIZE, 0, 5)
     log = kept.log
     assert (log.start_offset, log.end_offset, bases(kept), log.size) == (5, 5, [5], 0)
     assert log.find_max_timestamp() is None
@@ -98,16 +98,16 @@ def test_minus_one_keeps_records_for_ever():
 def test_segments_go_while_the_log_would_still_hold_retention_bytes_without_them():
     kept = kept_log(retention_bytes=4 * SIZE)
     fill(kept, 2, 2, 2, 1)
-    assert kept.retain() == Retained(1, 2 * SIZE, 0, 2)
+    assert kept.retain() == DeletedSegments(1, 2 * SIZE, 0, 2)
     assert (bases(kept), kept.log.size) == ([2, 4, 6], 5 * SIZE)
     fill(kept, 1)
-    assert kept.retain() == Retained(1, 2 * SIZE, 2, 4)
+    assert kept.retain() == DeletedSegments(1, 2 * SIZE, 2, 4)
 
 
 def test_with_no_bytes_to_keep_the_active_segment_goes_too():
     kept = kept_log(retention_bytes=0)
     fill(kept, 2, 1)
-    assert kept.retain() == Retained(2, 3 * SIZE, 0, 3)
+    assert kept.retain() == DeletedSegments(2, 3 * SIZE, 0, 3)
     assert kept.retain() is None
 
 
@@ -119,9 +119,9 @@ def test_nothing_goes_that_reaches_above_the_high_watermark():
     fill(kept, 2, 2, 2)
     kept.now_ms += 1000
     kept.high_watermark = 3
-    assert kept.retain() == Retained(1, 2 * SIZE, 0, 2)
+    assert kept.retain() == DeletedSegments(1, 2 * SIZE, 0, 2)
     kept.high_watermark = 6
-    assert kept.retain() == Retained(2, 4 * SIZE, 2, 6)
+    assert kept.retain() == DeletedSegments(2, 4 * SIZE, 2, 6)
 
 
 @pytest.mark.covers("S6")
@@ -130,7 +130,7 @@ def test_segments_below_the_log_start_go_whatever_the_policy_is():
     fill(kept, 2, 2, 2)
     kept.now_ms += 1000
     kept.log.move_start(3)
-    assert kept.retain() == Retained(1, 2 * SIZE, 3, 3)
+    assert kept.retain() == DeletedSegments(1, 2 * SIZE, 3, 3)
     assert (bases(kept), kept.log.start_offset) == ([2, 4], 3)
 
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from mockbroker.core.log import validation
-from mockbroker.core.log.record_errors import Refusal
+from mockbroker.core.log.record_errors import BatchRefusal
 from mockbroker.core.log.validation import validate_batch
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import (
@@ -20,13 +20,17 @@ from mockbroker_protocol.records import (
     iter_records,
     update_crc,
 )
+from mockbroker_protocol.records.compression import DECOMPRESSED_BYTES_MAX
+from mockbroker_protocol.records.record import HEADERS_MAX
 from tests.support.requests import NOW_MS, Node, batch_of, timed_batch
 
 HOUR_MS = 3_600_000
 LARGE = random.Random(3).randbytes(2000)  # stays large when compressed
 
 
-def judge(batch: bytearray, *, walk_always: bool = False, **configs: str) -> memoryview | Refusal:
+def judge(
+    batch: bytearray, *, walk_always: bool = False, records_max: int = 1_000, **configs: str
+) -> memoryview | BatchRefusal:
     partition = Node().topic(**configs)
     view = memoryview(batch)
     return validate_batch(
@@ -36,12 +40,13 @@ def judge(batch: bytearray, *, walk_always: bool = False, **configs: str) -> mem
         NOW_MS,
         topic_partition=("t", 0),
         walk_always=walk_always,
+        records_max=records_max,
     )
 
 
-def refused(batch: bytearray, **configs: str) -> Refusal:
+def refused(batch: bytearray, **configs: str) -> BatchRefusal:
     verdict = judge(batch, **configs)
-    assert isinstance(verdict, Refusal)
+    assert isinstance(verdict, BatchRefusal)
     return verdict
 
 
@@ -51,7 +56,7 @@ def error_of(batch: bytearray, **configs: str) -> ErrorCode:
 
 def accepted(batch: bytearray, **more) -> BatchHeader:
     verdict = judge(batch, **more)
-    assert not isinstance(verdict, Refusal), verdict
+    assert not isinstance(verdict, BatchRefusal), verdict
     assert crc_matches(verdict)
     return BatchHeader(verdict)
 
@@ -75,7 +80,7 @@ def test_a_flipped_byte_is_corruption():
     batch[500] ^= 1
     verdict = refused(batch)
     assert verdict.error == ErrorCode.CORRUPT_MESSAGE
-    assert not verdict.tells_log_start
+    assert not verdict.has_log_start_offset
 
 
 @pytest.mark.covers("S107")
@@ -99,7 +104,7 @@ def test_a_batch_above_max_message_bytes_is_too_large():
 def test_an_impossible_header_is_an_invalid_record(batch):
     verdict = refused(batch)
     assert verdict.error == ErrorCode.INVALID_RECORD
-    assert verdict.tells_log_start
+    assert verdict.has_log_start_offset
     assert verdict.record_errors == ()
 
 
@@ -114,6 +119,26 @@ def test_the_base_offset_is_looked_at_before_the_size_and_the_size_before_the_ch
 
 def test_an_unassigned_codec_is_an_unknown_server_error():
     assert error_of(patched(batch_of(LARGE), 22, b"\x05")) is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_a_batch_of_more_records_than_allowed_is_too_large():
+    """The producer splits it."""
+    batch = batch_of(*[b"v"] * 3)
+    assert error_of(bytearray(batch), records_max=2) is ErrorCode.MESSAGE_TOO_LARGE
+    accepted(batch, records_max=3)
+
+
+@pytest.mark.parametrize("codec", [CompressionType.GZIP, CompressionType.ZSTD])
+def test_a_batch_that_expands_beyond_the_limit_is_too_large_where_it_is_opened(codec):
+    batch = batch_of(bytes(DECOMPRESSED_BYTES_MAX), codec=codec)
+    assert len(batch) < DECOMPRESSED_BYTES_MAX // 500
+    assert error_of(batch, compression_type="snappy") is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_records_of_too_many_headers_are_too_large_where_they_are_opened():
+    headers = (("", None),) * (HEADERS_MAX + 1)
+    batch = build_batch([Record(0, NOW_MS, b"k", None, headers)], codec=CompressionType.GZIP)
+    assert error_of(batch, compression_type="snappy") is ErrorCode.MESSAGE_TOO_LARGE
 
 
 # -- records ---------------------------------------------------------------------------------------
@@ -251,7 +276,7 @@ CODECS = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4, "uncompressed": 0}
 def test_a_batch_is_stored_with_the_codec_of_its_topic(source, target):
     batch = batch_of(b"a" * 50, LARGE, codec=source, producer_id=3, base_sequence=4)
     verdict = judge(batch, compression_type=target)
-    assert not isinstance(verdict, Refusal)
+    assert not isinstance(verdict, BatchRefusal)
     assert crc_matches(verdict)
     header = BatchHeader(verdict)
     assert header.codec == CODECS[target]
@@ -278,7 +303,7 @@ def test_a_payload_that_cannot_be_decompressed_is_an_unknown_server_error():
     batch = patched(batch_of(b"v" * 100), 22, b"\x01")
     verdict = refused(batch)
     assert verdict.error == ErrorCode.UNKNOWN_SERVER_ERROR
-    assert verdict.tells_log_start
+    assert verdict.has_log_start_offset
 
 
 def with_holes() -> bytearray:
@@ -297,6 +322,6 @@ def test_a_compressed_batch_whose_offsets_have_holes_is_a_server_error():
 
 def test_holes_are_closed_where_the_batch_is_recompressed():
     verdict = judge(with_holes(), compression_type="lz4")
-    assert not isinstance(verdict, Refusal)
+    assert not isinstance(verdict, BatchRefusal)
     header = BatchHeader(verdict)
     assert [record.offset for record in iter_records(header, verdict)] == [0, 1]

@@ -1,4 +1,4 @@
-"""Features: levels in force, and the epoch by which clients take changes."""
+"""Features: levels in force, and the epoch of their changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What brokers know of the cluster: its registrations."""
+"""The registrations in a metadata image."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from mockbroker.core.brokers.broker import BrokerSpec
 from mockbroker.core.cluster import Cluster
 
 
-def test_a_broker_is_active_while_it_is_registered_and_alive_and_stays():
+def test_a_broker_is_active_while_it_is_registered_unfenced_and_not_shutting_down():
     cluster = Cluster([BrokerSpec(1), BrokerSpec(2)])
     broker = cluster.brokers[1]
     assert cluster.image.is_active(1)

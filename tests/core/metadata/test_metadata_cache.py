@@ -1,4 +1,4 @@
-"""Images of several brokers: who has which, and which object of a partition is whose."""
+"""Images of several brokers, and the partition objects that they share."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def test_all_brokers_share_the_newest_image_and_its_partitions(node):
     assert (cache.has_newest_image(3), cache.has_newest_image(9)) == (True, False)
     assert cache.image_of(9) is cache.image
     partition = node.partition
-    assert cache.own(partition) is cache.led(partition) is partition
+    assert cache.unshare(partition) is cache.leader_object(partition) is partition
     assert cache.objects_of(partition) == [partition]
     assert list(cache.partitions()) == [partition]
-    assert cache.is_led_here(partition)
+    assert cache.is_leader_object(partition)
 
 
 def test_a_leader_without_the_controller_keeps_the_object_and_the_others_get_another(node):
@@ -36,13 +36,17 @@ def test_a_leader_without_the_controller_keeps_the_object_and_the_others_get_ano
     assert new is not old
     assert cache.frozen_images() == [cache.image_of(3)]
     assert (cache.has_newest_image(3), cache.has_newest_image(1)) == (False, True)
-    assert (cache.knows(3, old), cache.knows(1, old), cache.knows(1, new)) == (True, False, True)
+    assert (cache.image_has(3, old), cache.image_has(1, old), cache.image_has(1, new)) == (
+        True,
+        False,
+        True,
+    )
     assert cache.objects_of(new) == cache.objects_of(old) == [new, old]
     assert list(cache.partitions()) == [new, old]
     # Each believes in its own leader, and so does each image in the brokers that are alive.
     assert (old.leader_id, new.leader_id) == (3, 1)
-    assert cache.is_led_here(old)
-    assert cache.is_led_here(new)
+    assert cache.is_leader_object(old)
+    assert cache.is_leader_object(new)
     assert (cache.is_alive(old, 3), cache.is_alive(new, 3)) == (True, False)
     node.cluster.heal_network()
     node.settle()
@@ -50,7 +54,7 @@ def test_a_leader_without_the_controller_keeps_the_object_and_the_others_get_ano
     assert cache.all_have_newest_image
 
 
-def test_a_change_of_one_topic_leaves_what_was_derived_from_others(node):
+def test_a_change_of_one_topic_keeps_the_derived_data_of_others(node):
     cache = node.cluster.metadata
     topic, other = node.cluster.topics["t"], node.cluster.create_topic("u")
     topic.memo["x"] = other.memo["x"] = cache.image.memo["x"] = 1

@@ -1,4 +1,4 @@
-"""Brokers that lose the controller: what they go on doing, and what becomes of it."""
+"""Brokers that lose the controller: their work meanwhile, and its fate afterwards."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def metadata(node: Replicas, broker: int) -> tuple[list[int], int, int, list[int
     return brokers, partition.leader_id, partition.leader_epoch, partition.isr_nodes
 
 
-def test_the_rest_elects_a_leader_and_the_isolated_one_does_not_hear_of_it(node):
+def test_the_other_brokers_elect_a_leader_without_the_isolated_one(node):
     node.cluster.cut_network(3)
     node.settle()
     assert metadata(node, 1) == ([1, 2], 1, 1, [1, 2])
@@ -46,7 +46,7 @@ def test_the_rest_elects_a_leader_and_the_isolated_one_does_not_hear_of_it(node)
 
 
 @pytest.mark.covers("S74")
-def test_an_isolated_leader_takes_records_that_are_lost_and_acknowledges_no_acks_all(node):
+def test_an_isolated_leader_appends_records_that_are_lost_and_acknowledges_no_acks_all(node):
     """Its ISR cannot shrink without the controller: acks=all waits until it times out."""
     node.cluster.cut_network(3)
     node.settle()
@@ -66,7 +66,7 @@ def test_an_isolated_leader_takes_records_that_are_lost_and_acknowledges_no_acks
     assert metadata(node, 3) == metadata(node, 1)
 
 
-def test_who_waits_at_an_isolated_leader_is_sent_away_when_it_is_back(node):
+def test_requests_that_wait_at_an_isolated_leader_are_refused_when_it_is_back(node):
     node.cluster.cut_network(3)
     produce = node.send("x", broker=3, timeout_ms=60_000)
     fetch = node.fetch(("t", 0, 1), broker=3, max_wait_ms=60_000, version=10)
@@ -153,7 +153,7 @@ def test_a_cut_between_two_followers_and_their_leader_isolates_nobody():
 
 
 @pytest.mark.covers("S74")
-def test_an_isolated_broker_finds_coordinators_as_they_were_and_creates_nothing(node):
+def test_an_isolated_broker_finds_the_former_coordinators_and_creates_nothing(node):
     node.cluster.ensure_internal_topic("__consumer_offsets")
     leaders = [p.leader_id for p in node.cluster.topics["__consumer_offsets"].partitions]
     node.cluster.cut_network(3)
@@ -177,7 +177,7 @@ def test_an_isolated_broker_finds_coordinators_as_they_were_and_creates_nothing(
     assert response.coordinators[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
-def test_an_isolated_broker_that_stops_takes_its_logs_with_it(node):
+def test_an_isolated_broker_that_stops_keeps_its_own_logs(node):
     node.cluster.cut_network(3)
     node.send("x", acks=1, broker=3)
     node.cluster.stop_broker(3)
@@ -190,7 +190,7 @@ def test_an_isolated_broker_that_stops_takes_its_logs_with_it(node):
     assert node.content(3) == "a"
 
 
-def test_a_topic_that_is_deleted_meanwhile_is_gone_everywhere(node):
+def test_a_topic_deleted_meanwhile_is_deleted_on_every_broker(node):
     node.cluster.cut_network(3)
     node.cluster.delete_topic("t")
     assert metadata(node, 3)[1] == 3
@@ -200,7 +200,7 @@ def test_a_topic_that_is_deleted_meanwhile_is_gone_everywhere(node):
     assert topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_cuts_are_told(node):
+def test_a_cut_is_an_event(node):
     node.cluster.cut_network(3, fence_after_ms=9000)
     told = [e for e in node.events if isinstance(e, NetworkChanged | BrokerChanged)]
     assert told == [
@@ -212,14 +212,14 @@ def test_cuts_are_told(node):
 @pytest.mark.parametrize(
     ("sides", "why"), [((9,), "no broker 9"), ((1, []), "no broker on one side")]
 )
-def test_cuts_that_make_no_sense(node, sides, why):
+def test_invalid_cuts_are_refused(node, sides, why):
     with pytest.raises(ActionError, match=why):
         node.cluster.cut_network(*sides)
 
 
 @pytest.mark.covers("S77")
 @pytest.mark.parametrize("seed", range(20))
-def test_no_schedule_of_cuts_loses_what_all_acknowledged(seed):
+def test_no_schedule_of_cuts_loses_records_acknowledged_by_all(seed):
     """Every broker that thinks it leads is written to; after all cuts are healed, what was
     acknowledged with acks=all is there, and all replicas are alike.
     """
@@ -252,7 +252,7 @@ def test_no_schedule_of_cuts_loses_what_all_acknowledged(seed):
     assert acknowledged
 
 
-def test_who_waits_at_an_isolated_leader_that_leads_again_by_then_is_answered(node):
+def test_requests_that_wait_at_an_isolated_leader_are_answered_if_it_leads_again(node):
     """Its epoch is another one, and its log is the same: what was sent is replicated after all."""
     node.cluster.cut_network(3, 1, fence_after_ms=600_000)
     node.hold(2)
@@ -269,7 +269,7 @@ def test_who_waits_at_an_isolated_leader_that_leads_again_by_then_is_answered(no
     assert node.leadership() == (3, 2, [3, 1, 2])
 
 
-def test_who_waits_at_an_isolated_follower_waits_on_when_it_is_back():
+def test_requests_that_wait_at_an_isolated_follower_continue_to_wait_when_it_is_back():
     """A consumer that reads from a follower gets what is written once its broker hears again."""
     node = Replicas()
     node.sent("a")
@@ -283,7 +283,7 @@ def test_who_waits_at_an_isolated_follower_waits_on_when_it_is_back():
     assert values_of(done(answer).responses[0].partitions[0]) == [b"b"]
 
 
-def test_who_waits_at_an_isolated_follower_hears_that_the_topic_is_gone():
+def test_requests_that_wait_at_an_isolated_follower_are_answered_if_the_topic_was_deleted():
     node = Replicas()
     node.cluster.cut_network(3)
     answer = node.fetch(("t", 0, 0), broker=3, max_wait_ms=60_000)

@@ -33,7 +33,7 @@ def version(release: str, key: ApiKey) -> int | None:
         ("4.2", ApiKey.DESCRIBE_LOG_DIRS, 4),
     ],
 )
-def test_each_release_knows_its_versions(release, key, highest):
+def test_each_release_has_its_versions(release, key, highest):
     assert version(release, key) == highest
 
 

@@ -1,4 +1,4 @@
-"""Topics: their names, and what is forgotten when they change."""
+"""Topics: their names, and derived data after changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_internal_topics_are_known_by_name():
     assert not Topic("__cluster_metadata", bytes(16), configs, {}).is_internal
 
 
-def test_touching_a_topic_drops_what_was_derived_from_it():
+def test_a_change_of_a_topic_drops_its_derived_data():
     topic = Topic("t", bytes(16), ClusterConfigs({}), {})
     topic.memo["x"] = 1
     topic.touch()

@@ -18,9 +18,9 @@ class Until(DelayedOperation):
         super().__init__()
         self.calls: list[str] = []
 
-    def try_complete(self, moved: Partition) -> None:
-        self.calls.append(f"try {moved.index}")
-        if moved.deleted:
+    def try_complete(self, changed: Partition) -> None:
+        self.calls.append(f"try {changed.index}")
+        if changed.deleted:
             self.force_complete()
 
     def on_complete(self) -> None:
@@ -52,7 +52,7 @@ def operation(cluster: Cluster, partitions: list[Partition]) -> Until:
 
 def is_forgotten(cluster: Cluster, partitions: list[Partition]) -> bool:
     """No partition and no timer has the operation any more."""
-    return not any(each.watched for each in partitions) and (
+    return not any(each.has_watchers for each in partitions) and (
         cluster.runtime.timers.run_due(DEADLINE_MS) == 0
     )
 
@@ -68,7 +68,7 @@ def test_a_move_that_does_not_suffice_leaves_it_waiting(
     partitions[1].notify()
     partitions[0].notify()
     assert operation.calls == ["try 1", "try 0"]
-    assert all(each.watched for each in partitions)
+    assert all(each.has_watchers for each in partitions)
 
 
 def test_what_it_waits_for_completes_it(
@@ -84,7 +84,7 @@ def test_other_keys_may_take_the_place_of_those_it_waits_for(
     cluster: Cluster, operation: Until, partitions: list[Partition]
 ) -> None:
     operation.watch_instead(partitions[1:])
-    assert [each.watched for each in partitions] == [False, True]
+    assert [each.has_watchers for each in partitions] == [False, True]
     cluster.runtime.timers.run_due(DEADLINE_MS)
     assert operation.calls == ["expiration", "complete"]
     assert is_forgotten(cluster, partitions)

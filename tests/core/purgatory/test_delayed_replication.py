@@ -70,7 +70,7 @@ def test_only_entries_of_the_partition_that_moved_are_settled(
     operation.known = {"a": 0, "b": 6, "c": 0}
     partitions[0].notify()
     assert operation.settled == [("a", 0), ("b", 6)]
-    assert [each.watched for each in partitions] == [False, True]
+    assert [each.has_watchers for each in partitions] == [False, True]
     assert operation.completed == 0
 
 
@@ -79,11 +79,11 @@ def test_a_partition_is_watched_until_all_its_entries_are_settled(
 ) -> None:
     operation.known = {"a": 0}
     partitions[0].notify()
-    assert partitions[0].watched
+    assert partitions[0].has_watchers
     operation.known = {"b": 0}
     partitions[0].notify()
     assert operation.settled == [("a", 0), ("b", 0)]
-    assert not partitions[0].watched
+    assert not partitions[0].has_watchers
 
 
 def test_the_last_partition_completes_it_once(
@@ -105,4 +105,4 @@ def test_those_left_when_the_time_is_up_have_timed_out(
     cluster.runtime.timers.run_due(DEADLINE_MS)
     assert operation.settled == [("b", 0), ("a", REQUEST_TIMED_OUT), ("c", REQUEST_TIMED_OUT)]
     assert operation.completed == 1
-    assert not any(each.watched for each in partitions)
+    assert not any(each.has_watchers for each in partitions)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from mockbroker.core.cluster import Cluster
@@ -9,7 +11,7 @@ from mockbroker.core.quotas.client_quotas import ClientQuotas, entity_of
 from mockbroker.core.quotas.throttling import (
     METER_EXPIRY_MS,
     METERS_KEPT,
-    Client,
+    ClientIdentity,
     ThrottledError,
     Throttling,
 )
@@ -22,7 +24,7 @@ WINDOWS: dict[str, int] = {
     "controller.quota.window.num": 11,
     "controller.quota.window.size.seconds": 1,
 }
-ALICE = Client("alice", "app")
+ALICE = ClientIdentity("alice", "app")
 
 # By precedence, the strongest first (the table of Kafka's documentation).
 LEVELS: list[dict[str, str | None]] = [
@@ -50,7 +52,7 @@ def throttling_of(*levels: tuple[dict[str, str | None], dict[str, float]]) -> Th
     return throttling
 
 
-def wait_of(throttling: Throttling, client: Client = ALICE, size: int = 20_000) -> int:
+def wait_of(throttling: Throttling, client: ClientIdentity = ALICE, size: int = 20_000) -> int:
     return throttling.produced(1, client, size, NOW_MS)
 
 
@@ -85,13 +87,13 @@ def test_another_quota_of_the_same_entity_does_not_hide_a_weaker_one():
 @pytest.mark.parametrize(
     ("entity", "same", "other"),
     [
-        ({"user": "alice"}, Client("alice", "second"), None),
-        ({"client-id": "app"}, Client("bob", "app"), None),
+        ({"user": "alice"}, ClientIdentity("alice", "second"), None),
+        ({"client-id": "app"}, ClientIdentity("bob", "app"), None),
         ({"user": "alice", "client-id": "app"}, ALICE, None),
-        ({"user": None}, Client("alice", "second"), Client("bob", "app")),
-        ({"client-id": None}, Client("bob", "app"), Client("alice", "second")),
-        ({"user": None, "client-id": None}, ALICE, Client("alice", "second")),
-        ({"user": "alice", "client-id": None}, ALICE, Client("alice", "second")),
+        ({"user": None}, ClientIdentity("alice", "second"), ClientIdentity("bob", "app")),
+        ({"client-id": None}, ClientIdentity("bob", "app"), ClientIdentity("alice", "second")),
+        ({"user": None, "client-id": None}, ALICE, ClientIdentity("alice", "second")),
+        ({"user": "alice", "client-id": None}, ALICE, ClientIdentity("alice", "second")),
     ],
 )
 def test_those_whom_a_quota_speaks_of_share_a_meter(entity, same, other):
@@ -106,7 +108,7 @@ def test_those_whom_a_quota_speaks_of_share_a_meter(entity, same, other):
 
 def test_whom_no_quota_speaks_of_does_not_wait():
     throttling = throttling_of(({"user": "alice"}, {"producer_byte_rate": 1.0}))
-    assert wait_of(throttling, Client("bob", "app"), 10**9) == 0
+    assert wait_of(throttling, ClientIdentity("bob", "app"), 10**9) == 0
 
 
 def test_each_broker_measures_for_itself():
@@ -139,7 +141,7 @@ def test_a_fetch_brings_no_more_than_all_windows_but_one_hold():
     throttling = throttling_of(({"user": "alice"}, {"consumer_byte_rate": 1_000.0}))
     assert throttling.fetchable_bytes(ALICE, 50_000_000) == 10_000
     assert throttling.fetchable_bytes(ALICE, 500) == 500
-    assert throttling.fetchable_bytes(Client("bob", ""), 50_000_000) == 50_000_000
+    assert throttling.fetchable_bytes(ClientIdentity("bob", ""), 50_000_000) == 50_000_000
 
 
 def test_handlers_that_take_long_are_waited_for_no_longer_than_a_window():
@@ -162,7 +164,7 @@ def test_strict_mutations_are_refused_while_the_bucket_is_in_debt():
             2_000,
         )
     assert throttling.mutate(ALICE, 1, NOW_MS + 2_000, strict=True) == 0
-    assert throttling.mutate(Client("bob", "app"), 100, NOW_MS, strict=True) == 0
+    assert throttling.mutate(ClientIdentity("bob", "app"), 100, NOW_MS, strict=True) == 0
 
 
 def test_permissive_mutations_pass_and_are_waited_for():
@@ -193,9 +195,9 @@ def test_addresses_are_compared_as_addresses():
 def test_meters_that_nobody_uses_are_forgotten():
     throttling = throttling_of(({"client-id": None}, {"producer_byte_rate": 1.0}))
     for number in range(METERS_KEPT):
-        throttling.produced(1, Client("u", f"client {number}"), 1, NOW_MS)
+        throttling.produced(1, ClientIdentity("u", f"client {number}"), 1, NOW_MS)
     assert throttling.meters == METERS_KEPT
-    throttling.produced(1, Client("u", "late"), 1, NOW_MS + METER_EXPIRY_MS)
+    throttling.produced(1, ClientIdentity("u", "late"), 1, NOW_MS + METER_EXPIRY_MS)
     assert throttling.meters == 1
 
 
@@ -216,7 +218,7 @@ def test_a_broker_that_was_stopped_has_measured_nobody():
 def test_what_was_measured_can_be_forgotten():
     """As when a cluster goes back to a snapshot; what was told stays counted."""
     quotas = quotas_of()
-    quotas.forget_measured()
+    quotas.reset_measurements()
     rates = {"producer_byte_rate": 1_000.0, "controller_mutation_rate": 1.0}
     quotas.alter(entity_of([("user", "alice")]), rates, validate_only=False)
     assert quotas.throttling is not None
@@ -224,7 +226,7 @@ def test_what_was_measured_can_be_forgotten():
     for _ in range(2):
         assert wait_of(quotas.throttling, size=10_000) == 0
         assert quotas.throttling.mutate(ALICE, 20, NOW_MS, strict=True) == 0
-        quotas.forget_measured()
+        quotas.reset_measurements()
     assert quotas.throttling.throttled == {"producer_byte_rate": 1}
 
 
@@ -234,3 +236,23 @@ def test_what_clients_were_told_is_counted_by_quota():
     throttling.record_throttle("producer_byte_rate", 200)
     assert throttling.throttled == {"producer_byte_rate": 2}
     assert throttling.throttled_ms == {"producer_byte_rate": 500}
+
+
+@pytest.mark.parametrize("limit", [math.nan, 5e-324, 1e-7, 1.0, 1e15])
+def test_any_quota_gives_a_time_that_an_answer_can_have(limit: float) -> None:
+    """A long time is cast to an int, as by ClientQuotaManager: its low 32 bits are left."""
+    quotas = ("producer_byte_rate", "consumer_byte_rate", "controller_mutation_rate")
+    throttling = throttling_of(({"user": "alice"}, dict.fromkeys(quotas, limit)))
+    for wait_ms in (
+        throttling.produced(1, ALICE, 1 << 20, NOW_MS),
+        throttling.fetched(1, ALICE, 1 << 20, NOW_MS),
+        throttling.mutate(ALICE, 1_000, NOW_MS, strict=False),
+    ):
+        assert -(2**31) <= wait_ms < 2**31
+
+
+@pytest.mark.parametrize("spent_ms", range(1, 60, 7))
+def test_the_wait_for_handlers_is_at_most_a_window_however_small_the_quota(spent_ms: int) -> None:
+    """The bound comes before the cast: the time alone may have any low 32 bits."""
+    throttling = throttling_of(({"user": "alice"}, {"request_percentage": 1e-7}))
+    assert throttling.handled(1, ALICE, spent_ms * 1_000_000, NOW_MS) == 1_000

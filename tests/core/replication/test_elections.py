@@ -1,4 +1,4 @@
-"""Who leads a partition, who is in sync, and what a change of either brings with it."""
+"""Leaders and ISRs of partitions, and the consequences of their changes."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_without_eligible_leaders_the_last_one_stays_in_the_isr():
     assert (partition.elr, partition.last_known_elr) == ((), ())
 
 
-def test_who_leaves_an_isr_below_the_minimum_stays_eligible():
+def test_a_replica_that_leaves_an_isr_below_the_minimum_stays_eligible():
     """They hold all that was acknowledged, for the high watermark stands still meanwhile."""
     partition = change(replicas=[1, 2, 3], isr=[1, 2], leader=1, dead=(2,), elr=(), min_isr=2)
     assert (state(partition), partition.elr) == ((1, 5, [1]), (2,))
@@ -132,7 +132,7 @@ def test_an_eligible_leader_leads_cleanly():
 
 @pytest.mark.covers("S68")
 @pytest.mark.parametrize("resource", [(2, "t"), (4, "")], ids=["topic", "cluster"])
-def test_what_one_replica_acknowledges_under_a_lower_minimum_is_not_lost(resource):
+def test_records_acknowledged_under_a_lower_minimum_are_not_lost(resource):
     """Replica 2 held all that was acknowledged as long as two had to; it does not lead without the
     record that 1 alone acknowledged.
     """
@@ -168,7 +168,7 @@ def test_after_an_unclean_shutdown_a_broker_is_not_eligible_any_more():
     assert (state(partition), partition.elr) == ((NO_LEADER, 5, []), (1,))
 
 
-def test_the_last_known_leader_leads_again_when_nobody_is_eligible():
+def test_the_last_known_leader_leads_again_without_an_eligible_replica():
     """A single survivor, even after a crash, has at least as much as all the others."""
     partition = change(replicas=[1, 2, 3], isr=[], leader=NO_LEADER, last_known=(3,))
     assert (state(partition), partition.last_known_elr) == ((3, 6, [3]), ())
@@ -181,7 +181,7 @@ def test_the_last_known_leader_leads_again_when_nobody_is_eligible():
     ("isr", "dead", "after"),
     [([3], (), (3, 6, [3])), ([3], (3,), (1, 6, [1])), ([], (1,), (2, 6, [2]))],
 )
-def test_an_unclean_election_prefers_who_is_in_sync(isr, dead, after):
+def test_an_unclean_election_prefers_replicas_in_sync(isr, dead, after):
     partition = change(
         replicas=[1, 2, 3],
         isr=isr,
@@ -201,14 +201,14 @@ def test_releases_before_3_6_raise_the_epoch_when_the_isr_shrinks():
 
 def test_a_broker_that_lost_the_partitions_directory_does_not_lead_it(cluster, partition):
     two = cluster.brokers[2]
-    two.log_dirs.failed.add(two.log_dirs.place_of(partition))
+    two.log_dirs.failed.add(two.log_dirs.dir_of(partition))
     step = PartitionChange(cluster.replication_control, partition)
     step.isr.remove(2)
     step.apply("directory failed")
     assert state(partition) == (1, 2, [1, 3])
 
 
-def test_what_changes_nothing_leaves_no_trace(cluster, partition):
+def test_a_change_without_an_effect_is_no_event(cluster, partition):
     heard: list[object] = []
     cluster.runtime.on_event.append(heard.append)
     epoch = cluster.image.epoch
@@ -216,7 +216,7 @@ def test_what_changes_nothing_leaves_no_trace(cluster, partition):
     assert (heard, cluster.image.epoch, partition.partition_epoch) == ([], epoch, 0)
 
 
-def test_changes_are_told(cluster, partition):
+def test_changes_are_events(cluster, partition):
     heard: list[object] = []
     cluster.runtime.on_event.append(heard.append)
     cluster.brokers[2].fenced = True

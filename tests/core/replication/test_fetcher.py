@@ -1,4 +1,4 @@
-"""A follower's machine: every event in every state, and where it cuts its log."""
+"""A follower's fetcher: every event in every state, and its truncation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from mockbroker.core.log.epoch_cache import EpochCache
+from mockbroker.core.log.leader_epoch_cache import LeaderEpochCache
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.log.segments import RollLimits
 from mockbroker.core.replication.fetcher import (
@@ -17,6 +17,7 @@ from mockbroker.core.replication.fetcher import (
     Event,
     Fetch,
     Fetched,
+    FetcherAction,
     FetcherState,
     Follow,
     Halt,
@@ -26,7 +27,6 @@ from mockbroker.core.replication.fetcher import (
     Refused,
     ReplicaFetcher,
     RetryDue,
-    Step,
     Truncated,
     Truncation,
     TruncationPoint,
@@ -92,28 +92,28 @@ def test_the_table_has_a_cell_for_every_event_in_every_state():
 
 
 AFTER = {
-    Step.STOP: FetcherState.IDLE,
-    Step.TAKE: FetcherState.FETCHING,
-    Step.CUT: FetcherState.FETCHING,
-    Step.JUMP: FetcherState.FETCHING,
-    Step.TRUNCATE: FetcherState.FETCHING,
-    Step.BACK_OFF: FetcherState.WAITING,
+    FetcherAction.STOP: FetcherState.IDLE,
+    FetcherAction.APPEND: FetcherState.FETCHING,
+    FetcherAction.DIVERGE: FetcherState.FETCHING,
+    FetcherAction.MOVE: FetcherState.FETCHING,
+    FetcherAction.TRUNCATE: FetcherState.FETCHING,
+    FetcherAction.BACK_OFF: FetcherState.WAITING,
 }
 
 
 @pytest.mark.parametrize(("kind", "state"), list(product(TRANSITIONS, FetcherState)))
-def test_every_cell_does_what_it_says(kind, state):
+def test_every_cell_carries_out_its_action(kind, state):
     machine, number = in_state(state)
     step = TRANSITIONS[kind][list(FetcherState).index(state)]
     asked_before = machine.following
     effects = machine.handle(event(kind, number), NOW_MS)
-    if step is Step.DROP:
+    if step is FetcherAction.DROP:
         assert (effects, machine.state) == ([], state)
-    elif step is Step.BEGIN:
+    elif step is FetcherAction.BEGIN:
         # The same leader again changes nothing.
         assert machine.state is (FetcherState.FETCHING if asked_before is None else state)
         assert len(effects) == (asked_before is None)
-    elif step is Step.RETRY:
+    elif step is FetcherAction.RETRY:
         (question,) = effects
         assert question.number == number + 1
         assert machine.state is (
@@ -124,7 +124,7 @@ def test_every_cell_does_what_it_says(kind, state):
 
 
 @pytest.mark.parametrize("kind", [k for k in TRANSITIONS if k not in (Follow, Halt)])
-def test_an_answer_to_an_earlier_question_is_dropped(kind):
+def test_an_answer_to_an_earlier_request_is_dropped(kind):
     machine, number = in_state(FetcherState.FETCHING)
     before = machine.replica.log.end_offset
     assert machine.handle(event(kind, number - 1), NOW_MS) == []
@@ -134,15 +134,15 @@ def test_an_answer_to_an_earlier_question_is_dropped(kind):
 # -- fetching --------------------------------------------------------------------------------------
 
 
-def test_a_fetch_says_how_far_the_follower_has_come_and_under_which_epoch():
+def test_a_fetch_has_the_followers_log_end_and_leader_epoch():
     machine = follower(0, 0, 3)
     assert machine.handle(LEADER, NOW_MS) == [Fetch(1, 1, 5, 3, 3, 0)]
 
 
-def test_what_is_fetched_is_appended_with_its_epochs_and_then_more_is_asked_for():
+def test_fetched_records_are_appended_with_their_epochs_before_the_next_fetch():
     machine = follower(0)
     machine.handle(LEADER, NOW_MS)
-    taken = log_of(0, 2, 2).cut_out(1, 1 << 20)
+    taken = log_of(0, 2, 2).read_slice(1, 1 << 20)
     effects = machine.handle(Fetched(1, taken, 2, 0), NOW_MS)
     assert effects == [Advanced(0), Fetch(2, 1, 5, 3, 2, 0)]
     replica = machine.replica
@@ -167,7 +167,7 @@ def test_the_log_start_follows_the_leaders():
     assert machine.replica.log.start_offset == 1
 
 
-def test_a_follower_that_is_too_far_behind_starts_anew_where_the_leader_starts():
+def test_a_follower_below_the_leaders_log_start_begins_again_at_that_offset():
     machine = follower(0, 0)
     machine.handle(LEADER, NOW_MS)
     effects = machine.handle(OutOfRange(1, 7, 9), NOW_MS)
@@ -175,7 +175,7 @@ def test_a_follower_that_is_too_far_behind_starts_anew_where_the_leader_starts()
     assert machine.replica.high_watermark == 7
 
 
-def test_a_follower_beyond_the_leaders_end_goes_back_to_it():
+def test_a_follower_above_the_leaders_log_end_truncates_to_it():
     machine = follower(0, 0, 0, high_watermark=3)
     machine.handle(LEADER, NOW_MS)
     effects = machine.handle(OutOfRange(1, 0, 1), NOW_MS)
@@ -192,7 +192,7 @@ def test_a_leader_of_a_later_epoch_is_followed_at_once():
 
 
 @pytest.mark.covers("S85")
-def test_what_is_refused_is_asked_again_after_a_pause():
+def test_a_refused_request_is_repeated_after_a_pause():
     """Each partition by itself: the machine of another one does not notice."""
     machine, other = follower(0, 0), follower(0, 0)
     for each in (machine, other):
@@ -213,7 +213,7 @@ def test_what_is_refused_is_asked_again_after_a_pause():
     [((-1, -1), 1), ((0, 5), 3), ((0, 2), 2)],
     ids=["undefined: its own watermark", "beyond its end: keep all", "below: cut there"],
 )
-def test_the_three_answers_to_where_my_epoch_ended(reply, offset):
+def test_the_three_answers_to_offset_for_leader_epoch(reply, offset):
     """Log end 3, high watermark 1."""
     machine = follower(0, 0, 0, high_watermark=1, truncation=Truncation.EPOCH)
     assert machine.handle(LEADER, NOW_MS) == [OffsetForLeaderEpoch(1, 1, 5, 0)]
@@ -222,7 +222,7 @@ def test_the_three_answers_to_where_my_epoch_ended(reply, offset):
     assert machine.replica.log.end_offset == offset
 
 
-def test_a_diverging_epoch_in_a_fetch_is_answered_by_a_cut():
+def test_a_diverging_epoch_in_a_fetch_truncates_the_log():
     machine = follower(0, 0, 1, 1, high_watermark=4)
     machine.handle(LEADER, NOW_MS)
     effects = machine.handle(Diverged(1, 1, 3), NOW_MS)
@@ -230,7 +230,7 @@ def test_a_diverging_epoch_in_a_fetch_is_answered_by_a_cut():
     assert machine.replica.high_watermark == 3
 
 
-def test_a_follower_that_led_and_wrote_nothing_asks_under_its_last_record_s_epoch_next():
+def test_a_follower_that_led_without_writing_sends_its_last_record_s_epoch_next():
     """Else it is told of the same divergence for ever."""
     machine = follower(0)
     machine.replica.log.epochs.assign(1, 1)
@@ -238,7 +238,7 @@ def test_a_follower_that_led_and_wrote_nothing_asks_under_its_last_record_s_epoc
     assert machine.handle(Diverged(1, 0, 1), NOW_MS) == [Fetch(2, 1, 5, 1, 0, 0)]
 
 
-def test_an_epoch_that_only_the_leader_has_takes_another_question():
+def test_an_epoch_that_only_the_leader_has_takes_another_request():
     """The follower has 0, 3; the leader knows 1 below 3: what is of 3 goes, then it asks about 0
     (KIP-279).
     """
@@ -252,7 +252,7 @@ def test_an_epoch_that_only_the_leader_has_takes_another_question():
 
 
 @pytest.mark.parametrize("truncation", Truncation)
-def test_without_epochs_only_the_watermark_is_to_be_trusted(truncation):
+def test_without_epochs_the_log_is_truncated_to_the_watermark(truncation):
     machine = follower(truncation=truncation)
     machine.replica.log.end_offset = 3
     machine.replica.high_watermark = 2
@@ -271,9 +271,9 @@ def test_without_epochs_only_the_watermark_is_to_be_trusted(truncation):
         ((3, 9), TruncationPoint(8, True)),
     ],
 )
-def test_where_a_log_is_cut(answer, point):
+def test_where_a_log_is_truncated(answer, point):
     """Epochs 0, 1 and 2 from 0, 2 and 5 on; the log ends at 8, the watermark is 4."""
-    epochs = EpochCache()
+    epochs = LeaderEpochCache()
     for epoch, start in ((0, 0), (1, 2), (2, 5)):
         epochs.assign(epoch, start)
     assert truncation_point(epochs, 8, 4, *answer) == point

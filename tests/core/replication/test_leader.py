@@ -1,4 +1,6 @@
-"""Followers with a copy of their own: what they have, what the leader knows, and what waits."""
+"""Followers with a log of their own: their records, the leader's state of them, and waiting
+requests.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def test_consumers_read_up_to_the_smallest_log_end_of_the_isr():
 
 
 @pytest.mark.covers("S3")
-def test_followers_hear_of_the_high_watermark_with_the_answer_to_their_next_fetch():
+def test_followers_get_the_high_watermark_with_the_answer_to_their_next_fetch():
     """The leader's watermark moves by that fetch; its answer comes after 500 ms at the latest."""
     node = Replicas(configs=STEPWISE)
     answer = node.send("m1")
@@ -65,7 +67,7 @@ def test_followers_hear_of_the_high_watermark_with_the_answer_to_their_next_fetc
 
 
 @pytest.mark.covers("S3")
-def test_the_next_records_bring_the_watermark_of_those_before():
+def test_the_next_records_have_the_watermark_of_the_former_ones():
     node = Replicas(configs=STEPWISE)
     node.sent("m1")
     node.sent("m2")
@@ -84,7 +86,7 @@ def test_a_cluster_at_rest_sets_no_timers():
     assert deadline is None or deadline > node.now_ms + 5000
 
 
-def test_a_follower_serves_consumers_as_far_as_it_has_heard():
+def test_a_follower_serves_consumers_up_to_its_own_high_watermark():
     node = Replicas(configs=STEPWISE)
     node.sent("m1")
     assert (node.read(), node.read(broker=2)) == ("m1", "")
@@ -95,7 +97,7 @@ def test_a_follower_serves_consumers_as_far_as_it_has_heard():
     assert node.read(broker=2) == "m1"
 
 
-def test_watermarks_are_told_where_they_move():
+def test_moves_of_watermarks_are_events():
     node = Replicas(configs=STEPWISE)
     node.sent("m1")
     node.advance(500)
@@ -167,7 +169,7 @@ def test_an_isr_that_shrinks_below_the_minimum_while_acks_all_waits_ends_in_a_ti
 
 @pytest.mark.covers("S54")
 @pytest.mark.parametrize(("brokers", "error"), [(3, 0), (2, ErrorCode.NOT_ENOUGH_REPLICAS)])
-def test_more_replicas_than_the_minimum_let_a_broker_go(brokers, error):
+def test_with_more_replicas_than_the_minimum_a_broker_may_stop(brokers, error):
     node = Replicas(brokers, min_insync_replicas="2")
     node.cluster.stop_broker(brokers, "unclean")
     assert error_of(node.send("a")) == error
@@ -201,7 +203,7 @@ def test_the_isr_shrinks_and_grows_as_in_the_log_of_a_real_cluster():
     assert node.partition.isr == [3, 4]
 
 
-def test_the_event_of_a_shrinking_isr_tells_the_watermark_of_before():
+def test_the_event_of_a_shrinking_isr_has_the_former_watermark():
     node = Replicas()
     node.hold(2)
     node.send("a", acks=1)
@@ -252,7 +254,7 @@ def test_a_follower_that_never_catches_up_leaves_although_it_fetches():
     assert node.partition.isr == [1, 2]
 
 
-def test_slow_links_between_brokers_slow_acks_down():
+def test_slow_links_between_brokers_delay_acks():
     node = Replicas()
     node.cluster.replication.network.delay([(2, 1), (1, 2)], 20)
     node.cluster.replication.links_changed()
@@ -331,7 +333,7 @@ def test_a_replica_reads_what_consumers_do_not_see_yet():
 # -- rules -----------------------------------------------------------------------------------------
 
 
-def test_a_lag_outlives_a_change_of_leaders():
+def test_a_lag_continues_after_a_change_of_leaders():
     node = Replicas()
     node.hold(3)
     node.cluster.move_leader("t", 0, 2)
@@ -340,7 +342,7 @@ def test_a_lag_outlives_a_change_of_leaders():
     assert node.ends() == {1: 1, 2: 1, 3: 0}
 
 
-def test_a_lost_question_is_asked_again_after_the_socket_timeout():
+def test_a_lost_fetch_is_repeated_after_the_socket_timeout():
     node = Replicas(configs=STEPWISE | {"replica.lag.time.max.ms": "90000"})
     rule = add_hop_rule(node.cluster, {"drop_reply": {}}, api="Fetch", from_broker=2)
     node.send("a", acks=1)  # answers the fetch that was under way before the rule came
@@ -366,7 +368,7 @@ def test_an_answer_about_the_isr_that_comes_after_the_leadership_starts_nothing(
     node.advance(lag_ms)
     assert rule.hits == 1
     replication.forget(partition)
-    node.advance(2 * node.cluster.config_int("request.timeout.ms"))
+    node.advance(2 * node.cluster.config_int("controller.socket.timeout.ms"))
     assert (rule.hits, list(partition.isr_in_flight)) == (1, [])
 
 
@@ -390,8 +392,8 @@ def test_a_fetch_of_a_process_that_has_ended_lets_no_other_into_the_isr():
 
 
 def test_the_high_watermark_waits_for_a_request_that_the_controller_may_still_carry_out():
-    """AlterPartition is on its way for longer than request.timeout.ms. The follower that it adds to
-    the ISR lags by then; when it leads, it has every acknowledged record.
+    """AlterPartition is on its way for longer than controller.socket.timeout.ms. The follower that
+    it adds to the ISR lags by then; when it leads, it has every acknowledged record.
     """
     node = Replicas(replicas=[2, 3], configs={"replica.lag.time.max.ms": "1000"})
     node.cluster.stop_broker(3, "unclean")

@@ -1,4 +1,4 @@
-"""Preferred leaders that come back by themselves, and leaders for partitions without one."""
+"""Automatic elections of preferred leaders, and of leaders for leaderless partitions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Imbalance(Node):
 
 
 @pytest.mark.covers("S66")
-def test_a_broker_gets_its_leaders_back_when_more_than_a_tenth_is_missing():
+def test_a_broker_leads_its_partitions_again_when_more_than_a_tenth_is_missing():
     """5 of 39, a share of 0.1282051282051282, as the log of a broker before KRaft has it."""
     node = Imbalance(5, "2.8")
     missing, preferred = imbalance(node.cluster.image)[2]
@@ -80,7 +80,7 @@ def test_a_broker_gets_its_leaders_back_when_more_than_a_tenth_is_missing():
 
 @pytest.mark.covers("S66")
 @pytest.mark.parametrize(("version", "moved"), [("2.8", 0), ("4.3", 3)])
-def test_less_than_a_tenth_is_let_be_before_kraft(version, moved):
+def test_less_than_a_tenth_is_ignored_before_kraft(version, moved):
     """3 of 39; a 4.x controller knows no such share and brings every leader back."""
     node = Imbalance(3, version)
     node.advance(INTERVAL_MS)

@@ -25,11 +25,11 @@ class Question(Hop):
         self._wire = wire
         self._what = what
 
-    def arrive(self) -> None:
+    def handle_request(self) -> None:
         self._wire.arrived.append((self._wire.now_ms, self._what))
         self._wire.network.answer(self, self._what.upper(), self._wire.late_ms)
 
-    def take(self, answer: Any) -> None:
+    def handle_answer(self, answer: Any) -> None:
         self._wire.arrived.append((self._wire.now_ms, answer))
 
     def lost(self) -> None:
@@ -116,7 +116,7 @@ def test_delays_of_the_link_and_of_the_answer_add_up(wire):
     assert wire.arrived == [(0, "b"), (10, "a"), (12, "B"), (22, "A")]
 
 
-def test_what_is_sent_over_a_cut_link_is_lost_and_so_is_what_is_on_its_way(wire):
+def test_a_cut_link_loses_sent_messages_and_those_in_flight(wire):
     wire.network.delay([(1, 2)], 10)
     wire.send("on its way")
     wire.network.cut([(1, 2)])
@@ -143,14 +143,14 @@ def test_links_go_one_way(wire):
     assert wire.network.is_direct(1, 2, ApiKey.FETCH)
 
 
-def test_a_broker_that_asks_itself_has_the_answer_with_the_question(wire):
+def test_a_broker_answers_its_own_request_at_once(wire):
     wire.network.send(Question(wire, "a", receiver=1))
     assert wire.arrived == []
     wire.run(0)
     assert wire.arrived == [(0, "a"), (0, "A")]
 
 
-def test_an_interceptor_decides_about_what_is_sent_and_hides_nothing_else(wire):
+def test_an_interceptor_handles_only_sent_hops(wire):
     interceptor = wire.network.interceptor = Intercepting()
     assert wire.network.is_direct(1, 2, ApiKey.FETCH)
     assert not wire.network.is_direct(1, 3, ApiKey.FETCH)
@@ -328,7 +328,7 @@ def test_after_a_reset_no_interceptor_delivers_an_earlier_message(wire):
     wire.network.send(Question(wire, "a", 3))
     wire.network.reset()
     (hop,) = intercepting.kept
-    wire.network.carry_request(hop, hop.arrive, hop.unreached)
+    wire.network.carry_request(hop, hop.handle_request, hop.disconnected)
     wire.network.answer(hop, "A")
     wire.run(100)
     assert wire.arrived == []

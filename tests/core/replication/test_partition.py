@@ -98,7 +98,7 @@ def test_a_batch_above_the_segment_size_is_refused():
 
 
 @pytest.mark.covers("S117")
-def test_a_retry_is_answered_as_the_first_attempt_was():
+def test_a_retry_gets_the_answer_of_the_first_attempt():
     partition = Node().topic()
     append(partition, batch_of(b"before"))
     first = append(partition, idempotent(b"a", b"b", sequence=0))
@@ -144,7 +144,7 @@ def test_an_open_transaction_holds_the_last_stable_offset_until_its_marker():
     assert (partition.high_watermark, partition.last_stable_offset) == (11, 11)
 
 
-def test_the_brokers_own_records_are_appended_as_they_are():
+def test_the_brokers_own_records_are_not_validated():
     partition = Node().topic()
     recorder = Recorder()
     partition.watch(recorder)
@@ -219,7 +219,7 @@ def test_the_low_watermark_waits_for_replicas_on_live_brokers_only():
     assert partition.low_watermark == 2
 
 
-def test_watchers_hear_of_leader_changes_truncation_and_deletion():
+def test_watchers_are_notified_of_leader_changes_truncation_and_deletion():
     partition = Node(racks=(None,) * 2).topic()
     append(partition, batch_of(b"a"))
     append(partition, batch_of(b"b"))

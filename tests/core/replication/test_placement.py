@@ -1,4 +1,4 @@
-"""Where replicas go: apart, evenly, and over all racks."""
+"""Replica placement: on different brokers, evenly, and over all racks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_replicas_cover_as_many_racks_as_there_are(seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_fenced_broker_never_leads_and_is_taken_last(seed):
+def test_a_fenced_broker_never_leads_and_is_used_last(seed):
     usable = brokers(None, None, None, fenced=(2,))
     for replicas in place_replicas(usable, 9, 2, IdSource(seed)):
         assert 2 not in replicas
@@ -66,7 +66,7 @@ def test_a_rack_without_a_live_broker_does_not_lead():
     ("usable", "factor"),
     [(brokers(None), 2), (brokers(None, None), 0), (brokers(None, fenced=(1,)), 1)],
 )
-def test_what_cannot_be_placed_is_refused(usable, factor):
+def test_an_impossible_placement_is_refused(usable, factor):
     with pytest.raises(ApiError) as refused:
         place_replicas(usable, 1, factor, IdSource(0))
     assert refused.value.error is ErrorCode.INVALID_REPLICATION_FACTOR

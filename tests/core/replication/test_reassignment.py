@@ -1,4 +1,4 @@
-"""Moving partitions to other brokers."""
+"""Reassignment of partitions to other brokers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
+from mockbroker.core.events import Event, LeaderChanged
 from mockbroker.core.replication.elections import elect_preferred_leader
 from mockbroker.core.replication.partition import Partition
 from mockbroker.core.replication.reassignment import reassign
@@ -51,7 +52,7 @@ def state(partition: Partition) -> tuple[list[int], list[int], int, int]:
         ([3], ([3], [3], 3, 1)),
     ],
 )
-def test_a_move_is_done_at_once_and_the_leader_changes_only_if_it_leaves(
+def test_a_reassignment_of_in_sync_replicas_takes_effect_at_once_and_keeps_a_remaining_leader(
     cluster, partition, target, after
 ):
     epoch = cluster.image.epoch
@@ -61,7 +62,7 @@ def test_a_move_is_done_at_once_and_the_leader_changes_only_if_it_leaves(
     assert cluster.image.epoch > epoch
 
 
-def test_a_move_to_where_it_is_changes_nothing(cluster, partition):
+def test_a_reassignment_to_the_present_replicas_changes_nothing(cluster, partition):
     epoch = cluster.image.epoch
     move(cluster, [1, 2])
     assert (state(partition), cluster.image.epoch) == (([1, 2], [1, 2], 1, 0), epoch)
@@ -79,7 +80,7 @@ def test_a_move_to_a_fenced_broker_waits_for_it(cluster, partition):
     assert cluster.reassignments == {}
 
 
-def test_a_move_under_way_can_be_called_off_or_changed(cluster, partition):
+def test_an_ongoing_reassignment_can_be_cancelled_or_changed(cluster, partition):
     cluster.stop_broker(3)
     move(cluster, [3, 1])
     move(cluster, None)
@@ -91,7 +92,7 @@ def test_a_move_under_way_can_be_called_off_or_changed(cluster, partition):
     assert cluster.reassignments == {}
 
 
-def test_a_deleted_topic_is_not_moved_any_more(cluster, partition):
+def test_a_deleted_topic_has_no_reassignment(cluster, partition):
     cluster.stop_broker(3)
     move(cluster, [3, 1])
     cluster.delete_topic("t")
@@ -108,7 +109,7 @@ def test_a_deleted_topic_is_not_moved_any_more(cluster, partition):
         ([1, 2, 3], ErrorCode.INVALID_REPLICATION_FACTOR),
     ],
 )
-def test_moves_that_are_refused(cluster, partition, target, error):
+def test_invalid_reassignments_are_refused(cluster, partition, target, error):
     with pytest.raises(ApiError) as refused:
         move(cluster, target, may_change_factor=False)
     assert refused.value.error is error
@@ -116,7 +117,7 @@ def test_moves_that_are_refused(cluster, partition, target, error):
 
 
 @pytest.mark.parametrize(("topic", "index"), [("none", 0), ("t", 9)])
-def test_unknown_partitions_do_not_move(cluster, partition, topic, index):
+def test_unknown_partitions_cannot_be_reassigned(cluster, partition, topic, index):
     with pytest.raises(ApiError) as refused:
         reassign(cluster.replication_control, topic, index, [1], may_change_factor=True)
     assert refused.value.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -126,7 +127,7 @@ def test_unknown_partitions_do_not_move(cluster, partition, topic, index):
 
 
 @pytest.mark.covers("S48", "S309")
-def test_a_move_goes_on_while_the_newcomer_catches_up_and_loses_nothing():
+def test_a_reassignment_loses_nothing_while_the_new_replica_catches_up():
     """From 1, 2 to 2, 3: the list says so meanwhile, and consumers are told where to go."""
     node = Replicas(replicas=[1, 2])
     node.sent("a")
@@ -147,7 +148,7 @@ def test_a_move_goes_on_while_the_newcomer_catches_up_and_loses_nothing():
     assert node.read(broker=2) == "a b"
 
 
-def test_a_move_called_off_leaves_no_copy_behind():
+def test_a_cancelled_reassignment_leaves_no_replica_behind():
     node = Replicas(replicas=[1, 2])
     node.sent("a")
     reassign(node.cluster.replication_control, "t", 0, [3], may_change_factor=True)
@@ -158,7 +159,7 @@ def test_a_move_called_off_leaves_no_copy_behind():
     assert (state(node.partition), node.with_own_replica()) == (([1, 2], [1, 2], 1, 1), [])
 
 
-def test_a_move_cannot_be_called_off_when_nobody_of_before_is_in_sync():
+def test_a_reassignment_cannot_be_cancelled_without_a_former_replica_in_sync():
     node = Replicas(replicas=[1])
     node.sent("a")
     reassign(node.cluster.replication_control, "t", 0, [2, 3], may_change_factor=True)
@@ -171,7 +172,26 @@ def test_a_move_cannot_be_called_off_when_nobody_of_before_is_in_sync():
     assert refused.value.error is ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
-def test_a_leader_that_moves_within_its_replicas_keeps_its_office():
+def test_an_uncleanly_cancelled_reassignment_returns_to_the_first_former_replica():
+    """The leader was added by the move, and leads no longer (PartitionReassignmentRevert)."""
+    node = Replicas(replicas=[1], unclean_leader_election_enable="true")
+    node.sent("a")
+    reassign(node.cluster.replication_control, "t", 0, [2, 3], may_change_factor=True)
+    node.hold(3)
+    node.settle()
+    node.cluster.stop_broker(1)
+    assert node.partition.leader_id == 2
+    events: list[Event] = []
+    node.cluster.runtime.on_event.append(events.append)
+    reassign(node.cluster.replication_control, "t", 0, None, may_change_factor=True)
+    assert state(node.partition)[:3] == ([1], [1], -1)
+    assert node.partition.elr == ()
+    assert [each.unclean for each in events if isinstance(each, LeaderChanged)] == [True]
+    node.cluster.start_broker(1)
+    assert node.partition.leader_id == 1
+
+
+def test_a_leader_that_moves_within_the_replicas_stays_leader():
     node = Replicas(replicas=[1, 2, 3])
     reassign(node.cluster.replication_control, "t", 0, [3, 1, 2], may_change_factor=True)
     assert state(node.partition) == ([3, 1, 2], [1, 2, 3], 1, 0)
@@ -190,7 +210,7 @@ def listed(node: Replicas) -> tuple[list[int], list[int], list[int]] | None:
     return partition.replicas, partition.adding_replicas, partition.removing_replicas
 
 
-def test_whom_a_move_takes_the_replica_stays_eligible_until_enough_are_in_sync():
+def test_a_removed_replica_stays_eligible_until_enough_replicas_are_in_sync():
     """So does Kafka 4.3.1, which may leave a partition without anybody who could lead it."""
     cluster = Cluster(seed=1)
     configs = {"min.insync.replicas": "2"}
@@ -207,7 +227,7 @@ def test_whom_a_move_takes_the_replica_stays_eligible_until_enough_are_in_sync()
     assert (partition.leader_id, partition.isr, partition.elr) == (-1, [], (1,))
 
 
-def test_the_minimum_for_eligible_leaders_is_no_more_than_the_first_partition_has_replicas():
+def test_the_minimum_for_eligible_leaders_is_at_most_the_replica_count_of_the_first_partition():
     cluster = Cluster(seed=1)
     configs = {"min.insync.replicas": "2"}
     assignments = {0: [2, 3], 1: [1, 2]}

@@ -1,4 +1,4 @@
-"""Replicas through failures: who has what, who leads, and what is lost."""
+"""Replicas through failures: their records, leaders, and losses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def truncations(node: Replicas) -> list[tuple[int, int, int]]:
 # -- sharing and parting ---------------------------------------------------------------------------
 
 
-def test_followers_share_the_leaders_log_until_something_holds_them_back():
+def test_followers_share_the_leaders_log_until_something_delays_them():
     node = Replicas()
     node.sent("a")
     assert node.with_own_replica() == []
@@ -74,7 +74,7 @@ def test_a_deleted_topic_stops_its_followers():
     assert partition._watchers == {}
 
 
-def test_a_broker_that_fell_behind_the_log_start_starts_anew():
+def test_a_broker_below_the_log_start_begins_again_there():
     node = Replicas()
     node.sent("a", "b")
     node.cluster.stop_broker(3)
@@ -88,7 +88,7 @@ def test_a_broker_that_fell_behind_the_log_start_starts_anew():
     assert node.starts() == {1: 4, 2: 4, 3: 4}
 
 
-def test_idempotent_producers_are_known_on_every_replica():
+def test_every_replica_has_the_states_of_idempotent_producers():
     """A retry is recognised by the leader after a failure too."""
     node = Replicas(configs=STEPWISE)
     from tests.support.requests import batch_of, only
@@ -294,7 +294,7 @@ def test_the_shortest_log_of_the_isr_may_lead_and_nothing_committed_is_lost():
 
 @pytest.mark.covers("S80")
 @pytest.mark.parametrize(("truncation", "kept"), [("hw", ""), ("epoch", "m1"), ("fetch", "m1")])
-def test_a_record_is_lost_when_a_follower_cuts_to_a_watermark_that_is_late(truncation, kept):
+def test_a_record_is_lost_when_a_follower_truncates_to_a_late_watermark(truncation, kept):
     """m1 is acknowledged: the leader's watermark is 1, the follower has not heard of it yet. The
     follower restarts, and the leader dies.
     """
@@ -456,7 +456,7 @@ class World:
         assert sorted(self.node.partition.isr) == [1, 2, 3]
 
 
-def test_a_topic_created_while_a_broker_stands_still_has_nothing_there_yet():
+def test_a_topic_created_while_a_broker_is_paused_is_empty_there():
     """Nor before the broker is fenced: it is in the ISR, and gets nothing."""
     node = Replicas()
     node.cluster.pause_broker(3, fence_after_ms=10_000)
@@ -466,7 +466,7 @@ def test_a_topic_created_while_a_broker_stands_still_has_nothing_there_yet():
     assert sorted(partition.own_replicas) == [3]
 
 
-def test_a_process_that_is_gone_joins_no_isr_although_it_had_caught_up():
+def test_an_ended_process_joins_no_isr_although_it_had_caught_up():
     """The leader's request is on its way when the broker loses its power and comes back with less;
     the controller sees that another process had caught up (KIP-903).
     """

@@ -1,4 +1,4 @@
-"""What the controller keeps beside the image: names in use, reassignments and former epochs."""
+"""The controller's state besides the image: names, reassignments and former epochs."""
 
 from __future__ import annotations
 

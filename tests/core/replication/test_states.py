@@ -1,4 +1,4 @@
-"""The states of partitions and replicas: each step is one that Kafka's state machines had."""
+"""The states of partitions and replicas: each transition exists in Kafka's state machines."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_partition_is_new_until_it_has_its_first_leader():
     assert (partition.leader_id, partition.leader_epoch, partition.isr) == (1, 0, [1, 2])
 
 
-def test_without_a_delay_all_of_it_happens_at_once():
+def test_without_a_delay_all_transitions_are_immediate():
     world = World()
     world.cluster.create_topic("t", 100, 3)
     assert world.partitions() == ["NewPartition", "OnlinePartition"]
@@ -133,12 +133,12 @@ def test_a_lost_directory_takes_its_replicas_offline():
 
 
 @pytest.mark.covers("S38")
-def test_topics_that_come_and_go_together_are_told_together():
+def test_topics_that_are_created_and_deleted_together_are_one_event():
     world = World()
     world.create("gone")
     world.advance(1)
     world.told.clear()
-    with world.cluster.states.together():
+    with world.cluster.states.one_event():
         world.create("a", 2, 3)
         world.create("b", 1)
         world.cluster.delete_topic("gone")
@@ -161,7 +161,7 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.randoms(use_true_random=False), st.sampled_from([0, CREATION_MS]))
-def test_whatever_happens_each_step_begins_where_the_last_one_ended(steps, draw, creation_ms):
+def test_each_transition_begins_with_the_state_of_the_last_one(steps, draw, creation_ms):
     """Of every partition and replica, by the tables; and in the end nothing is remembered."""
     world = World(creation_ms)
     cluster = world.cluster

@@ -1,4 +1,4 @@
-"""Topics come, grow and go: the controller's part of CreateTopics and DeleteTopics."""
+"""The controller's part of CreateTopics and DeleteTopics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_internal_topics_have_three_replicas_or_as_many_as_there_are_brokers(bro
     assert {len(partition.replicas) for partition in topic.partitions} == {factor}
 
 
-def test_what_is_asked_for_outranks_what_fits():
+def test_requested_numbers_override_the_defaults():
     cluster = Cluster([BrokerSpec(1)], {"offsets.topic.replication.factor": "2"})
     with pytest.raises(ApiError) as refused:
         cluster.ensure_internal_topic(GROUP_METADATA_TOPIC)
@@ -50,7 +50,7 @@ def test_a_created_topic_has_its_replicas_on_different_brokers(cluster):
 
 
 @pytest.mark.covers("S35")
-def test_a_manual_assignment_is_honoured(cluster):
+def test_a_manual_assignment_is_used(cluster):
     topic = cluster.create_topic("t", assignments={0: [3, 1], 1: [2, 3]})
     assert [partition.replicas for partition in topic.partitions] == [[3, 1], [2, 3]]
 
@@ -63,7 +63,7 @@ def test_a_topic_created_again_has_another_id(cluster):
     assert cluster.create_topic("t").topic_id != first
 
 
-def test_deletion_tells_observers_and_partitions_once_the_topic_is_gone(cluster):
+def test_observers_and_partitions_are_notified_after_the_deletion_of_a_topic(cluster):
     topic = cluster.create_topic("t")
     seen = []
     cluster.on_topic_deleted.append(lambda gone: seen.append((gone, "t" in cluster.topics)))
@@ -103,7 +103,7 @@ def test_a_key_has_the_same_coordinator_partition_before_and_after_the_topic_exi
     assert before == coordinator_partition("group-7", 50)
 
 
-def test_added_partitions_are_told_of_and_led(cluster):
+def test_added_partitions_are_events_and_have_leaders(cluster):
     topic = cluster.create_topic("t", assignments={0: [1, 2]})
     cluster.topic_control.add_partitions(topic, 3, [[2, 3], [3, 1]])
     assert [(p.index, p.leader_id, p.replicas) for p in topic.partitions] == [
@@ -116,7 +116,7 @@ def test_added_partitions_are_told_of_and_led(cluster):
     assert refused.value.error is ErrorCode.INVALID_PARTITIONS
 
 
-def test_a_topic_that_is_named_in_metadata_gets_the_defaults_of_its_kind(cluster):
+def test_a_topic_named_in_metadata_gets_the_defaults_of_its_kind(cluster):
     create = cluster.topic_control.auto_create
     assert len(create("t").partitions) == 1
     assert len(create(GROUP_METADATA_TOPIC).partitions) == 50

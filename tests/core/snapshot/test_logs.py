@@ -1,4 +1,4 @@
-"""Logs in a file: whatever happens to a log, what the file holds of it comes to the same."""
+"""Logs in a file: after any history of a log, the file's log is equal."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockbroker.core.log.file_state import FileState
 from mockbroker.core.log.replica_log import ReplicaLog
-from mockbroker.core.log.stored import Stored
 from mockbroker.core.snapshot.image import LogImage
 from mockbroker.core.snapshot.logs import (
     BadLogError,
@@ -16,8 +16,8 @@ from mockbroker.core.snapshot.logs import (
     apply,
     change_of,
     changes_of_whole,
+    copy_of,
     is_pristine,
-    twin_of,
 )
 from mockbroker_protocol.records import ControlType
 from tests.support.kept_log import KeptLog
@@ -29,7 +29,7 @@ class FiledLog:
 
     def __init__(self, kept: KeptLog) -> None:
         self.kept = kept
-        self.stored = kept.log.stored = Stored(1)
+        self.stored = kept.log.file_state = FileState(1)
         self.filed: ReplicaLog | None = None
         self.bytes_written = 0
 
@@ -52,7 +52,7 @@ def kept() -> KeptLog:
     return KeptLog(segment_bytes=1 << 20)
 
 
-def test_what_is_appended_is_written_once(kept):
+def test_appended_batches_are_written_once(kept):
     filed = FiledLog(kept)
     kept.write((b"k", b"v"))
     filed.flush()
@@ -65,7 +65,7 @@ def test_what_is_appended_is_written_once(kept):
     assert filed.bytes_written == 0
 
 
-def test_what_goes_at_the_front_is_not_written_again(kept):
+def test_a_removal_at_the_front_writes_nothing_again(kept):
     filed = FiledLog(kept)
     for at in range(20):
         kept.write((b"k%d" % at, b"v"))
@@ -78,7 +78,7 @@ def test_what_goes_at_the_front_is_not_written_again(kept):
     filed.check()
 
 
-def test_after_a_truncation_only_what_comes_after_it_is_written(kept):
+def test_after_a_truncation_only_later_batches_are_written(kept):
     filed = FiledLog(kept)
     kept.write(*((b"k", b"v"),) * 3)
     kept.write(*((b"k", b"v"),) * 3)
@@ -90,7 +90,7 @@ def test_after_a_truncation_only_what_comes_after_it_is_written(kept):
     filed.check()
 
 
-def test_what_compaction_made_anew_is_written_anew():
+def test_compacted_batches_are_written_again():
     kept = KeptLog(segment_bytes=1 << 20)
     filed = FiledLog(kept)
     for at in range(10):
@@ -120,7 +120,7 @@ def test_a_whole_log_can_be_written_in_pieces(kept, bytes_max):
         if at % 7 == 0:
             kept.log.roll()
     filed = None
-    parts = list(changes_of_whole(3, LogImage(twin_of(kept.log), 30), bytes_max))
+    parts = list(changes_of_whole(3, LogImage(copy_of(kept.log), 30), bytes_max))
     for change, pieces in parts:
         filed = apply(filed, change, memoryview(b"".join(pieces)))
     assert filed is not None
@@ -134,7 +134,7 @@ def test_a_whole_log_can_be_written_in_pieces(kept, bytes_max):
 def test_a_log_without_batches_is_one_piece(kept):
     kept.write((b"k", b"v"))
     kept.log.truncate_fully(7)
-    ((change, pieces),) = changes_of_whole(3, LogImage(twin_of(kept.log), 7), 1000)
+    ((change, pieces),) = changes_of_whole(3, LogImage(copy_of(kept.log), 7), 1000)
     assert pieces == []
     assert log_state(apply(None, change, memoryview(b""))) == log_state(kept.log)
 
@@ -148,10 +148,10 @@ def test_a_new_log_is_pristine_until_something_is_appended():
     assert not is_pristine(kept.log, 0)
 
 
-def test_a_twin_shares_the_bytes_and_goes_its_own_way(kept):
+def test_a_copy_shares_the_bytes_and_changes_independently(kept):
     kept.write((b"k", b"v"))
     kept.log.epochs.assign(3, kept.log.end_offset)  # an epoch that has written nothing yet
-    twin = twin_of(kept.log)
+    twin = copy_of(kept.log)
     assert log_state(twin) == log_state(kept.log)
     before = log_state(twin)
     kept.write((b"k", b"w"))
@@ -161,14 +161,14 @@ def test_a_twin_shares_the_bytes_and_goes_its_own_way(kept):
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
-        (lambda body: body[:-1], "not as many"),
+        (lambda body: body[:-1], "another number of bytes"),
         (lambda body: body[:8] + (500).to_bytes(4, "big") + body[12:], "does not follow"),
         (lambda body: body[:8] + (10).to_bytes(4, "big") + body[12:], "does not follow"),
     ],
 )
 def test_bytes_that_are_no_batches_are_refused(kept, damage, why):
     kept.write((b"k", b"v"))
-    change, pieces = change_of(kept.log, 1, Stored(1))
+    change, pieces = change_of(kept.log, 1, FileState(1))
     with pytest.raises(BadLogError, match=why):
         apply(None, change, memoryview(damage(b"".join(pieces))))
 

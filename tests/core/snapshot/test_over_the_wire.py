@@ -1,23 +1,13 @@
-"""What clients can ask of a cluster has the same answers after it was saved and loaded."""
+"""Clients get the same answers from a cluster after it was saved and loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from random import Random
 from typing import Any
 
 import msgspec
 import pytest
 
-from mockbroker.core.quotas.client_quotas import entity_of
-from mockbroker.core.security.acls import (
-    AclBinding,
-    Operation,
-    PatternType,
-    Permission,
-)
-from mockbroker.core.security.acls import ResourceType as AclType
-from mockbroker.core.security.sasl.scram_credential import ScramMechanism, from_password
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.restore import restore
 from mockbroker_protocol import ApiKey
@@ -48,10 +38,9 @@ from mockbroker_protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
 )
 from tests.support.ask import ask
-from tests.support.group_node import commit_request
-from tests.support.requests import batch_of
+from tests.support.life import Life
 from tests.support.stored_clusters import Stored, loaded, revived, whole
-from tests.support.txn_node import Txn, TxnNode
+from tests.support.txn_node import TxnNode
 
 GROUPS = ["g0", "g1", "offsets only"]
 
@@ -118,78 +107,6 @@ def answers(node: TxnNode) -> list[Any]:
                 records = b"".join(read.records or ())
                 found.append((read.high_watermark, read.aborted_transactions, records))
     return found
-
-
-class Life:
-    """Clients that do this and that to a cluster of one broker."""
-
-    def __init__(self, seed: int) -> None:
-        self.draw = Random(seed)
-        self.node = TxnNode()
-        self.txns = [self.node.txn("x"), self.node.txn("y")]
-        self.open: dict[str, list[int]] = {}  # transactional id -> next sequence by partition
-
-    def step(self) -> None:
-        draw = self.draw
-        kind = draw.choice(["records", "idempotent", "txn", "txn", "txn", "commit", "set", "time"])
-        getattr(self, f"do_{kind}")()
-
-    def do_records(self) -> None:
-        values = [self.draw.randbytes(20) for _ in range(self.draw.randint(1, 5))]
-        self.node.produce(
-            batch_of(*values, timestamp=self.node.now_ms), partition=self.draw.randrange(3)
-        )
-
-    def do_idempotent(self) -> None:
-        producer_id = self.node.cluster.runtime.ids.producer_id(1)
-        batch = batch_of(b"i", producer_id=producer_id, producer_epoch=0, base_sequence=0)
-        self.node.produce(batch, partition=1)
-
-    def do_txn(self) -> None:
-        txn: Txn = self.draw.choice(self.txns)
-        if txn.id not in self.open:
-            partition = self.draw.randrange(3)
-            assert txn.add(partition) == 0
-            answer = txn.produce([b"t"], partition=partition)
-            assert answer.error_code == 0
-            self.open[txn.id] = [partition]
-            return
-        del self.open[txn.id]
-        assert txn.end(committed=self.draw.random() < 0.5, version=5).error_code == 0
-        self.node.advance(1000)
-
-    def do_commit(self) -> None:
-        offsets = {("t", self.draw.randrange(3)): self.draw.randrange(100)}
-        self.node.ask(commit_request(offsets, "offsets only", metadata="noted"))
-
-    def do_set(self) -> None:
-        cluster, draw = self.node.cluster, self.draw
-        number = draw.randrange(1000)
-        cluster.quotas.alter(
-            entity_of([("user", f"u{number % 5}")]),
-            {"consumer_byte_rate": number + 1.0},
-            validate_only=False,
-        )
-        cluster.replace_topic_configs(cluster.topics["t"], {"retention.ms": f"{10**9 + number}"})
-        mechanism = ScramMechanism.SCRAM_SHA_256
-        cluster.scram_credentials[f"u{number % 3}"] = {
-            1: from_password(mechanism, "secret", b"%d" % number)
-        }
-        cluster.acls.add(
-            AclBinding(
-                AclType.TOPIC,
-                f"t{number % 7}",
-                PatternType.PREFIXED,
-                "User:a",
-                "*",
-                Operation.READ,
-                Permission.DENY,
-            )
-        )
-        cluster.metadata.changed()
-
-    def do_time(self) -> None:
-        self.node.advance(self.draw.choice([1, 2000]))
 
 
 def same_elsewhere(node: TxnNode, data: bytes | bytearray) -> TxnNode:

@@ -1,4 +1,4 @@
-"""Following a cluster: at any time its file comes to the same cluster."""
+"""Recording a cluster: at any time its file gives an equal cluster."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_nothing_is_written_while_nothing_changes(node):
     check(node, stored)
 
 
-def test_the_recorder_tells_once_that_there_is_something_to_write(node):
+def test_the_recorder_calls_once_when_there_are_changes(node):
     node.topic("t")
     stored = Stored(node.cluster)
     for _ in range(3):
@@ -79,7 +79,7 @@ def test_a_batch_costs_little_more_than_itself(node):
     check(node, stored)
 
 
-def test_topics_come_change_grow_and_go(node):
+def test_topics_are_created_changed_extended_and_deleted(node):
     stored = Stored(node.cluster)
     node.topic("t", partitions=3, retention_ms="1000")
     node.topic("gone")
@@ -94,7 +94,7 @@ def test_topics_come_change_grow_and_go(node):
     assert len(loaded(stored.data).topics) == 1
 
 
-def test_a_topic_made_anew_under_its_name_is_another(node):
+def test_a_topic_created_again_under_its_name_is_another(node):
     node.topic("t")
     stored = Stored(node.cluster)
     node.produce(one_batch())
@@ -105,7 +105,7 @@ def test_a_topic_made_anew_under_its_name_is_another(node):
     check(node, stored)
 
 
-def test_followers_share_what_is_on_disk_with_their_leader(node):
+def test_followers_share_the_written_batches_of_their_leader(node):
     node.topic("t")
     stored = Stored(node.cluster)
     node.produce(one_batch(b"x" * 5000))
@@ -143,11 +143,11 @@ def test_an_unclean_election_leaves_two_histories_in_the_file(node):
     assert b"lost" in b"".join(again.own_replicas[1].log.batches())
 
 
-def test_a_replica_that_moved_to_another_directory_is_there_again():
+def test_a_replica_that_moved_to_another_directory_stays_there():
     node = Node(configs={"log.dirs": "/a,/b"})
     partition = node.topic("t")
     stored = Stored(node.cluster)
-    present = node.cluster.brokers[1].log_dirs.place_of(partition)
+    present = node.cluster.brokers[1].log_dirs.dir_of(partition)
     target = "/b" if present == "/a" else "/a"
     wanted = AlterReplicaLogDir(target, [AlterReplicaLogDirTopic("t", [0])])
     ask(node, ApiKey.ALTER_REPLICA_LOG_DIRS, AlterReplicaLogDirsRequest([wanted]))
@@ -155,7 +155,7 @@ def test_a_replica_that_moved_to_another_directory_is_there_again():
     assert stored.flush() > 0
     again = revived(loaded(stored.data))
     moved = again.topics["t"].partitions[0]
-    assert again.brokers[1].log_dirs.place_of(moved) == target
+    assert again.brokers[1].log_dirs.dir_of(moved) == target
 
 
 def test_settings_of_every_kind_are_written(node):
@@ -207,7 +207,7 @@ def test_settings_of_every_kind_are_written(node):
     assert loaded(stored.data).ids.producer_block == cluster.runtime.ids.position[1]
 
 
-def test_a_file_begun_anew_goes_on_like_the_old_one(node):
+def test_a_new_file_continues_like_the_old_one(node):
     node.topic("t", partitions=2)
     stored = Stored(node.cluster)
     for at in range(20):
@@ -215,7 +215,7 @@ def test_a_file_begun_anew_goes_on_like_the_old_one(node):
         stored.flush()
     node.cluster.stop_broker(3)
     long = len(stored.data)
-    stored.begin_anew()
+    stored.begin_again()
     assert len(stored.data) < long
     node.produce(one_batch())
     node.cluster.start_broker(3)
@@ -239,7 +239,7 @@ def test_after_a_restart_only_what_changes_is_written(node):
     check(node, stored)
 
 
-def test_what_a_broker_takes_that_lost_the_controller_is_in_its_own_log_only(node):
+def test_records_of_a_broker_without_the_controller_are_in_its_own_log_only(node):
     """After a restart of everything it is back with the others, and cuts off what they lack."""
     node.topic("t")
     stored = Stored(node.cluster)
@@ -330,7 +330,7 @@ def act(node: Node, draw: Random, stored: Stored) -> None:  # noqa: C901 - a lis
         case "flush":
             stored.flush()
         case "anew":
-            stored.begin_anew()
+            stored.begin_again()
         case "restart":
             cluster.heal_network()
             stored.flush()
@@ -338,7 +338,7 @@ def act(node: Node, draw: Random, stored: Stored) -> None:  # noqa: C901 - a lis
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_whatever_happens_to_a_cluster_its_file_comes_to_the_same(seed):
+def test_any_history_of_a_cluster_is_the_same_in_its_file(seed):
     draw = Random(seed)
     node = Node(racks=["a", None, "b"])
     node.topic("t0", partitions=2)

@@ -1,4 +1,4 @@
-"""Going back to a snapshot: what clients find then, and what those notice who waited."""
+"""Restoring a snapshot: the state for clients afterwards, and the answers to waiting requests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def leader_of(node: Node, topic: str = "t", partition: int = 0) -> int:
     return node.cluster.topics[topic].partitions[partition].leader_id
 
 
-def test_what_was_written_since_is_gone_as_often_as_one_likes(node):
+def test_a_restore_drops_later_records_each_time(node):
     node.produce(batch_of(b"one"), broker=leader_of(node))
     image = capture(node.cluster)
     for more in (b"two", b"three"):
@@ -66,7 +66,7 @@ def test_what_was_written_since_is_gone_as_often_as_one_likes(node):
         assert node.words() == ["one", "next"]
 
 
-def test_a_parked_fetch_learns_that_its_topic_went(node):
+def test_a_parked_fetch_is_answered_when_its_topic_is_deleted(node):
     image = capture(node.cluster)
     waiting = node.fetch(("t", 0, 0), max_wait_ms=5000, min_bytes=1, broker=leader_of(node))
     assert not waiting.done
@@ -88,7 +88,7 @@ def test_members_that_wait_are_sent_to_look_for_their_coordinator(node):
     assert waiting.response.error_code == ErrorCode.NOT_COORDINATOR
 
 
-def test_clients_that_saw_more_are_told_by_the_leader_epoch(node):
+def test_a_higher_leader_epoch_informs_clients_that_had_newer_records(node):
     partition = node.cluster.topics["t"].partitions[0]
     leader = partition.leader_id
     node.produce(batch_of(b"one"), broker=leader)
@@ -131,7 +131,7 @@ def test_an_image_keeps_no_epochs_of_partitions_that_are_there(node):
     assert capture(node.cluster).settings.former_epochs == []
 
 
-def test_ids_are_never_given_out_again(node):
+def test_ids_are_never_used_again(node):
     cluster = node.cluster
     image = capture(cluster)
     topic_id = cluster.create_topic("later", 1, 1).topic_id
@@ -143,7 +143,7 @@ def test_ids_are_never_given_out_again(node):
     assert cluster.runtime.ids.member_suffix() != suffix
 
 
-def test_a_process_with_the_same_seed_goes_on_with_other_ids():
+def test_a_process_with_the_same_seed_continues_with_other_ids():
     first = Cluster(seed=5)
     ids = {first.create_topic(f"t{at}", 1, 1).topic_id for at in range(50)}
     producer_id = first.runtime.ids.producer_id(1)
@@ -153,7 +153,7 @@ def test_a_process_with_the_same_seed_goes_on_with_other_ids():
     assert second.runtime.ids.producer_id(1) > producer_id
 
 
-def test_brokers_come_and_go_with_the_snapshot(node):
+def test_brokers_are_added_and_removed_with_the_snapshot(node):
     cluster = node.cluster
     seen: list[tuple[int, str]] = []
     cluster.on_broker_state.append(lambda broker: seen.append((broker.node_id, broker.state)))
@@ -179,7 +179,7 @@ def test_brokers_come_and_go_with_the_snapshot(node):
 
 
 @pytest.mark.parametrize("in_another_process", [False, True])
-def test_brokers_without_a_registration_come_back_without_it(node, in_another_process):
+def test_brokers_without_a_registration_are_restored_without_it(node, in_another_process):
     """One that runs and one that is stopped; both register when they are started."""
     cluster = node.cluster
     for node_id in (2, 3):
@@ -237,7 +237,7 @@ def test_a_restore_removes_cuts_and_delays(node):
 
 
 @pytest.mark.parametrize("way", ["slow", "cut"])
-def test_no_fetch_of_before_the_restore_counts_after_it(node, way):
+def test_earlier_fetches_do_not_count_after_a_restore(node, way):
     """The follower had fetched more by then than it has in the snapshot."""
     cluster = node.cluster
     partition = cluster.topics["t"].partitions[0]
@@ -287,7 +287,7 @@ def test_groups_and_their_offsets_come_from_the_log(node):
         assert found.committed_offset == 7
 
 
-def test_a_stable_group_goes_on_under_its_generation():
+def test_a_stable_group_continues_under_its_generation():
     node = TxnNode()  # one broker, which coordinates everything
     (member,) = node.stable("g")
     generation = node.shard("g").groups["g"].generation
@@ -316,7 +316,7 @@ def test_an_open_transaction_can_be_ended_after_the_restore(node):
     assert again.state == "CompleteCommit"
 
 
-def test_an_end_that_was_decided_is_carried_through(node):
+def test_a_decided_transaction_end_is_completed(node):
     txn = node.txn("x")
     assert txn.add(0) == 0
     assert txn.produce([b"v"]).error_code == 0
@@ -339,10 +339,10 @@ def test_a_restore_releases_the_markers_that_an_action_withheld(node):
     assert node.words() == ["v", "COMMIT"]
 
 
-def test_a_restore_forgets_how_far_queries_have_fetched(node):
+def test_a_restore_resets_the_fetch_positions_of_queries(node):
     image = capture(node.cluster)
     request = consumer_fetch(node.cluster, [("t", 0, 7)], version=12)
-    node.cluster.brokers[1].fetch_positions.heard("consumer-s-executor-1", request, by_id=False)
+    node.cluster.brokers[1].fetch_positions.record("consumer-s-executor-1", request, by_id=False)
     assert fetch_lag_views(node.cluster) != []
     restore(node.cluster, image)
     assert fetch_lag_views(node.cluster) == []
@@ -363,7 +363,7 @@ def test_heartbeats_are_sent_by_the_brokers_of_the_snapshot(node):
     assert {2, 3} <= senders
 
 
-def test_a_producer_goes_on_with_its_sequence(node):
+def test_a_producer_continues_with_its_sequence(node):
     leader = leader_of(node)
     producer = {"producer_id": 5, "producer_epoch": 0}
     assert only(node.produce(batch_of(b"0", base_sequence=0, **producer), broker=leader))
@@ -378,7 +378,7 @@ def test_a_producer_goes_on_with_its_sequence(node):
     assert produce(7).error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
-def test_producers_that_resume_go_on_at_the_sequence_where_they_are(node):
+def test_resumed_producers_continue_at_their_present_sequence(node):
     """What was acknowledged is gone; what still waited for a follower is sent again."""
     leader = leader_of(node)
 
@@ -438,7 +438,7 @@ def test_a_cleared_cluster_has_its_brokers_and_nothing_else(node):
     assert only(node.produce(batch_of(b"v"), broker=leader_of(node))).error_code == 0
 
 
-def test_a_cluster_that_plays_another_release_is_refused(node):
+def test_a_cluster_of_another_release_is_refused(node):
     image = capture(node.cluster)
     older = Cluster(seed=1, kafka_version="3.9")
     older.create_topic("kept", 1, 1)
@@ -447,7 +447,7 @@ def test_a_cluster_that_plays_another_release_is_refused(node):
     assert "kept" in older.topics
 
 
-def test_what_changes_features_raises_their_epoch(node):
+def test_a_change_of_features_raises_their_epoch(node):
     image = capture(node.cluster)
     node.cluster.features.set_levels({"transaction.version": 1})
     epoch = node.cluster.features.epoch

@@ -7,19 +7,12 @@ import struct
 import pytest
 
 from mockbroker.core.telemetry.otlp import OtlpError, Point, points
-
-
-def varint(value: int) -> bytes:
-    encoded = b""
-    while value > 0x7F:
-        encoded += bytes([value & 0x7F | 0x80])
-        value >>= 7
-    return encoded + bytes([value])
+from mockbroker_protocol.runtime import uvarint
 
 
 def part(field: int, content: bytes) -> bytes:
     """A field of bytes: a text or a message."""
-    return varint(field << 3 | 2) + varint(len(content)) + content
+    return uvarint(field << 3 | 2) + uvarint(len(content)) + content
 
 
 def attribute(key: str, value: bytes) -> bytes:
@@ -27,7 +20,7 @@ def attribute(key: str, value: bytes) -> bytes:
 
 
 def data_point(value: bytes, *attributes: bytes) -> bytes:
-    time = varint(3 << 3 | 1) + struct.pack("<Q", 1_700_000_000_000_000_000)
+    time = uvarint(3 << 3 | 1) + struct.pack("<Q", 1_700_000_000_000_000_000)
     return part(1, b"".join(attributes) + time + value)
 
 
@@ -38,8 +31,8 @@ def pushed(*metrics: bytes) -> bytes:
     return part(1, resource)
 
 
-AS_DOUBLE = varint(4 << 3 | 1) + struct.pack("<d", 2.5)
-AS_INT = varint(6 << 3 | 1) + struct.pack("<q", -7)
+AS_DOUBLE = uvarint(4 << 3 | 1) + struct.pack("<d", 2.5)
+AS_INT = uvarint(6 << 3 | 1) + struct.pack("<q", -7)
 GAUGE = part(1, b"a.gauge") + part(5, data_point(AS_DOUBLE))
 SUM = (
     part(1, b"a.sum")
@@ -48,8 +41,8 @@ SUM = (
         7,
         data_point(AS_INT, attribute("node", part(1, b"3")), attribute("id", b"\x18\x2a"))
         + data_point(AS_DOUBLE)
-        + varint(2 << 3)  # the temporality, a number
-        + varint(1),
+        + uvarint(2 << 3)  # the temporality, a number
+        + uvarint(1),
     )
 )
 
@@ -71,8 +64,16 @@ def test_what_is_no_number_is_passed_over():
 
 @pytest.mark.parametrize(
     "data",
-    [b"\x0a\x05ab", b"\x0a", b"\x80" * 11, b"\x0b", b"\x09abc", pushed(GAUGE)[:-1]],
-    ids=["short", "no size", "endless number", "a group", "half a number", "cut"],
+    [
+        *(b"\x0a\x05ab", b"\x0a", b"\x80" * 11, b"\x0b", b"\x09abc", pushed(GAUGE)[:-1]),
+        pushed(part(1, b"m") + part(5, data_point(part(4, b"abc")))),
+        pushed(part(1, b"m") + part(5, data_point(part(6, b"")))),
+        pushed(part(1, b"m") + part(5, data_point(AS_INT, attribute("a", part(4, b"abc"))))),
+    ],
+    ids=[
+        *("short", "no size", "endless number", "a group", "half a number", "cut"),
+        *("a double of text", "an integer of nothing", "an attribute of text"),
+    ],
 )
 def test_damage_is_told(data):
     with pytest.raises(OtlpError):

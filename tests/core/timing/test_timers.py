@@ -49,9 +49,9 @@ def test_timers_set_by_a_timer_run_in_the_same_turn_if_they_are_due():
 def test_patience_lasts_as_long_as_the_clock_is_moved_on():
     heap = TimerHeap()
     ended: list[str] = []
-    heap.call_when_impatient(10, lambda: ended.append("before"))
-    heap.patient_until_ms = 1_000
-    heap.call_when_impatient(20, lambda: ended.append("on the way"))
+    heap.call_at_request_timeout(10, lambda: ended.append("before"))
+    heap.advance_target_ms = 1_000
+    heap.call_at_request_timeout(20, lambda: ended.append("on the way"))
     heap.call_at(30, lambda: ended.append("a timer"))
     heap.run_due(999)
     assert ended == ["before", "a timer"]
@@ -65,7 +65,7 @@ def test_nobody_is_called_while_the_process_stands_still_and_everybody_due_after
     for key in ("kept", "forgotten"):
         timers.arm(heap, key, 10, called.append)
     heap.run_due(10)
-    timers.forget("forgotten")
+    timers.cancel("forgotten")
     assert called == []
     paused[0] = False
     timers.resume()

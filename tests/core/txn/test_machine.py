@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mockbroker.core.txn.events import Expire, Forget, Loaded
+from mockbroker.core.txn.events import Expire, Loaded, Remove
 from mockbroker.core.txn.machine import COMPLETION_RETRY_MS
-from mockbroker.core.txn.states import ANSWERS, State, TxnRequest, TxnStep
+from mockbroker.core.txn.states import ANSWERS, State, TxnAction, TxnRequest
 from mockbroker_protocol import ErrorCode
 from tests.support.txn_play import NEW_PRODUCER_ID, PRODUCER_ID, START_MS, T0, T1, Play, image
 
@@ -18,7 +18,7 @@ EVERY_CELL = [(state, ask) for state in State for ask in TxnRequest]
 
 def put(play: Play, ask: TxnRequest) -> Any:
     """Ask the question of the table: right producer id, and the epoch that the question is for."""
-    epoch = play.id.epoch - (1 if ask.name.endswith("_AGAIN") else 0)
+    epoch = play.id.epoch - (1 if ask.name.endswith("_RETRY") else 0)
     match ask:
         case TxnRequest.INIT:
             return play.init()
@@ -42,21 +42,21 @@ def test_every_cell_is_answered_as_it_says(state: State, ask: TxnRequest) -> Non
         assert (play.state, play.stored, play.id.pending) == (state, [], None)
         return
     after = {
-        TxnStep.RENEW: State.EMPTY,
-        TxnStep.FENCE: State.PREPARE_ABORT,
-        TxnStep.ADD: State.ONGOING,
-        TxnStep.END_EMPTY: State.COMPLETE_ABORT,
-        TxnStep.END: State.PREPARE_COMMIT if "COMMIT" in ask.name else State.PREPARE_ABORT,
+        TxnAction.BUMP_EPOCH: State.EMPTY,
+        TxnAction.FENCE: State.PREPARE_ABORT,
+        TxnAction.ADD: State.ONGOING,
+        TxnAction.END_EMPTY: State.COMPLETE_ABORT,
+        TxnAction.END: State.PREPARE_COMMIT if "COMMIT" in ask.name else State.PREPARE_ABORT,
     }.get(verdict, state)
     assert play.state is after
-    if verdict is TxnStep.VERIFY:
+    if verdict is TxnAction.VERIFY:
         there = E.NONE if state is State.ONGOING else E.TRANSACTION_ABORTABLE
         assert answer == [there, E.TRANSACTION_ABORTABLE]
-    elif verdict is TxnStep.FENCE:
+    elif verdict is TxnAction.FENCE:
         assert answer.error is E.CONCURRENT_TRANSACTIONS
     else:
         assert answer.error is E.NONE
-    if verdict in (TxnStep.SAME, TxnStep.VERIFY):
+    if verdict in (TxnAction.REPEAT, TxnAction.VERIFY):
         assert play.stored == []
     else:
         assert play.stored[-1] is not None
@@ -392,7 +392,7 @@ def test_an_id_that_nobody_uses_is_forgotten() -> None:
         assert play.stored == []
         play.now_ms += 1
         play.tell(Expire(1000))
-        assert (play.stored, play.other, play.state) == ([None], [Forget()], State.DEAD)
+        assert (play.stored, play.other, play.state) == ([None], [Remove()], State.DEAD)
 
 
 def test_an_id_in_use_or_that_cannot_be_forgotten_stays() -> None:

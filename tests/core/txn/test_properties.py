@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from mockbroker.core.txn.events import Loaded
-from mockbroker.core.txn.machine import TransactionalId
+from mockbroker.core.txn.machine import TransactionMetadata
 from mockbroker.core.txn.states import TRANSITIONS, State
 from mockbroker_protocol import ErrorCode
 from tests.support.txn_play import NEW_PRODUCER_ID, T0, T1, Play, image
@@ -69,7 +69,7 @@ class AnId(RuleBasedStateMachine):
     def moved_to_another_broker(self) -> None:
         """What was not in the log never was; who waits asks again."""
         play = self.play
-        play.id = TransactionalId("x", play.stored[-1] or image()) if play.stored else play.id
+        play.id = TransactionMetadata("x", play.stored[-1] or image()) if play.stored else play.id
         play.tell(Loaded())
 
     @invariant()

@@ -13,8 +13,8 @@ from mockbroker.core.txn.states import (
     TRANSITIONS,
     State,
     Trigger,
+    TxnAction,
     TxnRequest,
-    TxnStep,
 )
 from mockbroker_protocol import ErrorCode
 
@@ -61,17 +61,17 @@ def test_what_is_decided_is_carried_through_before_anything_else() -> None:
     """While an end is prepared nothing but its markers moves the id, and nothing is let in."""
     for state in (State.PREPARE_COMMIT, State.PREPARE_ABORT):
         assert set(TRANSITIONS[state]) == {Trigger.MARKED}
-        assert not any(isinstance(answer, TxnStep) for answer in ANSWERS[state].values())
+        assert not any(isinstance(answer, TxnAction) for answer in ANSWERS[state].values())
 
 
 def test_an_end_is_never_turned_into_the_other() -> None:
     """A commit after an abort was decided is a wrong state, and the reverse, in both protocols."""
     wrong = ErrorCode.INVALID_TXN_STATE
     for state, other in (
-        (State.PREPARE_COMMIT, (TxnRequest.TV1_ABORT, TxnRequest.TV2_ABORT_AGAIN)),
-        (State.COMPLETE_COMMIT, (TxnRequest.TV1_ABORT, TxnRequest.TV2_ABORT_AGAIN)),
-        (State.PREPARE_ABORT, (TxnRequest.TV1_COMMIT, TxnRequest.TV2_COMMIT_AGAIN)),
-        (State.COMPLETE_ABORT, (TxnRequest.TV1_COMMIT, TxnRequest.TV2_COMMIT_AGAIN)),
+        (State.PREPARE_COMMIT, (TxnRequest.TV1_ABORT, TxnRequest.TV2_ABORT_RETRY)),
+        (State.COMPLETE_COMMIT, (TxnRequest.TV1_ABORT, TxnRequest.TV2_ABORT_RETRY)),
+        (State.PREPARE_ABORT, (TxnRequest.TV1_COMMIT, TxnRequest.TV2_COMMIT_RETRY)),
+        (State.COMPLETE_ABORT, (TxnRequest.TV1_COMMIT, TxnRequest.TV2_COMMIT_RETRY)),
     ):
         assert {ANSWERS[state][ask] for ask in other} == {wrong}
 

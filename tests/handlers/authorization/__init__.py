@@ -1,1 +1,1 @@
-"""Tests of what stands in front of the handlers when there is an authorizer."""
+"""Tests of the authorization before the handlers."""

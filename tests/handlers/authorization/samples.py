@@ -1,4 +1,4 @@
-"""One request of each guarded API, or several where what is asked depends on them."""
+"""One request of each guarded API, or several if its rules depend on the request."""
 
 from __future__ import annotations
 

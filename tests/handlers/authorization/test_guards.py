@@ -1,4 +1,4 @@
-"""Guards ask for what their rules say, and for nothing else."""
+"""Each API checks exactly the ACLs of its rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All records of a batch at once, as one by one."""
+"""All records of a batch at once equal those read one by one."""
 
 from __future__ import annotations
 

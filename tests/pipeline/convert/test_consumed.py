@@ -1,4 +1,4 @@
-"""What answers brought to real consumers, as rows."""
+"""The deliveries to real consumers, as rows."""
 
 from __future__ import annotations
 

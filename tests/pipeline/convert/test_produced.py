@@ -1,4 +1,4 @@
-"""What real producers sent, and what became of it, as rows."""
+"""The batches and records of real producers, as rows."""
 
 from __future__ import annotations
 
@@ -192,6 +192,39 @@ def test_what_a_deposed_leader_wrote_is_lost_when_it_comes_back(kafka):
     assert {row["leader_epoch"] for row in tables.rows("batches", client_id="new")} == {1}
 
 
+def test_a_broker_without_the_controller_appends_to_the_topic_that_it_knows(kafka):
+    """Others have deleted it meanwhile, and made one of that name anew."""
+    kafka.topic("replicated").create(1, 3)
+    leader = kafka.call(lambda cluster: cluster.partition("replicated", 0).leader_id)
+    host, port = kafka.endpoint(leader)
+    producer = Producer(settings(f"{host}:{port}", acks=1))
+    send(producer, "a", topic="replicated")
+    kafka.act("cut_network", nodes=[leader])
+    kafka.act("recreate_topic", topic="replicated")
+    send(producer, "b", topic="replicated")
+    tables = tables_of(kafka)
+    former, later = tables.rows("records", topic="replicated")
+    assert former["topic_id"] == later["topic_id"]
+    [batch] = tables.rows("batches", append_seq=later["append_seq"])
+    assert batch["topic_id"] == former["topic_id"]
+    ends = tables.rows("watermarks", topic="replicated", log_end_offset=2)
+    assert {row["topic_id"] for row in ends} == {former["topic_id"]}
+
+
+def test_an_unclean_election_that_time_brings_about_is_the_cause_of_what_it_loses(kafka):
+    """No action led to it at once: a broker was fenced later."""
+    configs = {"unclean.leader.election.enable": "true"}
+    kafka.topic("replicated").create(1, 2, configs=configs)
+    leader, follower = kafka.partitions("replicated")[0].isr
+    kafka.act("shrink_isr", topic="replicated", partition=0, nodes=[follower])
+    kafka.act("lag_follower", topic="replicated", partition=0, node=follower)
+    send(producer_of(kafka, acks=1), "lost", topic="replicated")
+    kafka.act("stop_broker", node=leader, how="unclean", fence_after=50)
+    kafka.journal.wait(kind="remove", topic="replicated")
+    [lost] = tables_of(kafka).rows("removals")
+    assert (lost["reason"], lost["cause"]) == ("unclean_election", "unclean_election")
+
+
 def test_what_still_waits_when_its_topic_is_made_anew_is_of_the_old_one(kafka):
     kafka.topic("replicated").create(1, 3)
     leader = kafka.call(lambda cluster: cluster.partition("replicated", 0).leader_id)
@@ -247,3 +280,17 @@ def test_a_fenced_producer_is_refused_and_told_so(kafka):
     assert refused
     assert all(batch["producer_epoch"] < max(epochs) for batch in refused)
     assert all(batch["append_seq"] is None for batch in refused)
+
+
+def test_the_first_high_watermark_after_a_truncation_names_its_cause(kafka):
+    """A follower that lost its power has less than before, and is told of less."""
+    kafka.topic("replicated").create(1, 3)
+    follower = kafka.partitions("replicated")[0].isr[-1]
+    send(producer_of(kafka, acks="all"), "a", "b", topic="replicated")
+    kafka.act("delay_network", nodes=follower, by=1)
+    kafka.act("stop_broker", node=follower, how="power_loss")
+    kafka.act("start_broker", node=follower)
+    kafka.settle()
+    moved = {"broker": follower, "source": "event", "topic": "replicated"}
+    first, *_ = tables_of(kafka).rows("watermarks", **moved)
+    assert (first["high_watermark"], first["cause"]) == (2, "stop_broker")

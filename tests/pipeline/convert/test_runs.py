@@ -1,4 +1,4 @@
-"""Whole runs: while they go on, over gaps, without secrets."""
+"""Whole runs: live ones, with gaps, without secrets."""
 
 from __future__ import annotations
 

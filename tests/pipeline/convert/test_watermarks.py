@@ -1,8 +1,13 @@
-"""When a high watermark that an answer tells is evidence, and when it may be old news."""
+"""Reported high watermarks: evidence, or reports that are out of date."""
 
 from __future__ import annotations
 
-from mockbroker.pipeline.convert.watermarks import _ReportedMarks
+from mockbroker.core.events import LogTruncated, WatermarkMoved
+from mockbroker.core.journal.entries import EventEntry
+from mockbroker.pipeline.convert.cluster_state import RunState
+from mockbroker.pipeline.convert.rows import Rows
+from mockbroker.pipeline.convert.watermarks import Watermarks, _ReportedMarks
+from mockbroker.pipeline.spool.format import InitialTopic, RunStarted
 
 
 def told(*marks: tuple[int, int]) -> _ReportedMarks:
@@ -43,3 +48,44 @@ def test_what_a_rule_had_a_hand_in_counts_only_where_it_went_back_for_sure_or_is
     assert not found.is_known(3, 15)  # late, by the rule
     assert not found.is_known(1_000_000, 25)  # a lie, perhaps
     assert found.add(30, 5, 29)
+
+
+class Causes(Rows):
+    """Notes the cause of each row."""
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[object, object, object]] = []
+
+    def add(self, table: str, row: dict[str, object]) -> None:
+        self.noted.append((row["broker"], row["high_watermark"], row["cause"]))
+
+
+def test_a_mark_that_follows_a_lowered_one_has_its_cause():
+    """A follower's, after the leader's was set; a replica's, after it was truncated. Once only."""
+    cluster = RunState()
+    cluster.begin(RunStarted(1, "r", "c", 0, 0, 0, [InitialTopic("t", "id", [(-1, 0)])]))
+    rows = Causes()
+    watermarks = Watermarks(rows, cluster)
+
+    def moved(node_id: int, former: int, mark: int, cause: str = "") -> None:
+        event = WatermarkMoved(0, "t", 0, node_id, former, mark, 9, cause)
+        watermarks.moved(EventEntry(len(rows.noted) + 1, 0, 0, event), event)
+
+    moved(1, 0, 5)
+    moved(2, 0, 5)
+    moved(1, 5, 3, "set_high_watermark")
+    moved(2, 5, 3)
+    moved(2, 3, 4)
+    cut = LogTruncated(0, "t", 0, 2, 9, 2, "stop_broker")
+    watermarks.truncated(EventEntry(9, 0, 0, cut), cut)
+    moved(2, 4, 2)
+    moved(2, 2, 4)
+    assert rows.noted == [
+        (1, 5, None),
+        (2, 5, None),
+        (1, 3, "set_high_watermark"),
+        (2, 3, "set_high_watermark"),
+        (2, 4, None),
+        (2, 2, "stop_broker"),
+        (2, 4, None),
+    ]

@@ -1,1 +1,1 @@
-"""The rules as SQL in DuckDB: each by hand, and all of them against the oracle."""
+"""The rules as SQL in DuckDB: each on a handmade journal, and all compared with the oracle."""

@@ -1,4 +1,4 @@
-"""A journal of one partition written by hand, row by row, and what DuckDB finds in it."""
+"""A handmade journal of one partition, row by row, and DuckDB's findings in it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Journal:
         """A batch that was sent again, and acknowledged without being appended."""
         row = {
             "seq": seq, "response_seq": seq + 1, "client_id": "c", "base_offset": base,
-            "last_offset": base + count - 1, "records": count, "acknowledged": True,
+            "last_offset": base + count - 1, "records": count, "acks": -1, "acknowledged": True,
         }  # fmt: skip
         self.row("batches", **PLACE, **{**row, **columns})
 
@@ -106,6 +106,12 @@ class Journal:
         self.row(
             "markers", **PLACE, seq=seq, leader_epoch=leader_epoch, offset=offset,
             transaction=transaction, committed=committed,
+        )  # fmt: skip
+
+    def unclean_election(self, seq: int, leader_epoch: int) -> None:
+        self.row(
+            "cluster", **PLACE, seq=seq, change="LeaderChanged", leader=2, unclean=True,
+            leader_epoch=leader_epoch,
         )  # fmt: skip
 
     def gap(self, first: int, last: int) -> None:

@@ -1,4 +1,4 @@
-"""Lag, rebalances, ownership, latency, faults and skew, by hand-made journals."""
+"""Lag, rebalances, ownership, latency, faults and skew, on handmade journals."""
 
 from __future__ import annotations
 
@@ -39,6 +39,29 @@ def test_lag_counts_to_the_high_watermark_and_to_the_last_stable_offset() -> Non
         (5, 1, 8, 2),
         (6, 9, 0, 0),
         (7, None, None, None),
+    ]
+
+
+@pytest.mark.covers("S299")
+def test_the_last_stable_offset_is_never_above_the_high_watermark() -> None:
+    """After an unclean election the high watermark is known to be lower before a last stable
+    offset is reported again; and a last stable offset shows how high the watermark is at least.
+    """
+    journal = Journal()
+    for seq, stable, high in ((1, 9, 9), (2, None, 4), (3, 3, None), (4, 6, None), (5, None, 8)):
+        journal.row(
+            "watermarks", **PLACE, seq=seq, virtual_ms=seq, last_stable_offset=stable,
+            high_watermark=high, log_end_offset=10,
+        )  # fmt: skip
+    journal.commit(6, 2, virtual_ms=6)
+    columns = ("seq", "last_stable_offset", "high_watermark", "lag", "lag_read_committed")
+    assert picked(measured(journal, "lag"), *columns) == [
+        (1, 9, 9, None, None),
+        (2, 4, 4, None, None),
+        (3, 3, 4, None, None),
+        (4, 6, 6, None, None),
+        (5, 6, 8, None, None),
+        (6, 6, 8, 6, 4),
     ]
 
 

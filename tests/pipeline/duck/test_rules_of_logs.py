@@ -1,4 +1,4 @@
-"""What became of records in the log, by hand-made journals."""
+"""Rules about records in the log, on handmade journals."""
 
 from __future__ import annotations
 
@@ -35,6 +35,103 @@ def test_what_was_not_acknowledged_may_be_overwritten() -> None:
     assert journal.brief("inconsistent_offset") == [("bug", 64, None, 20, 30)]
 
 
+def test_an_offset_is_given_away_again_after_a_loss_with_a_cause() -> None:
+    """A report that names the cause. A delivery of the lost record was no lie; a third value is."""
+    journal = Journal()
+    journal.batch(10, 0, 3)
+    journal.fetch(20, 0, 3)
+    journal.removal(30, 1, 1, "truncation", "stop_broker")
+    journal.removal(31, 2, 2, "truncation")
+    journal.batch(40, 1, 2, values=[8, 9])
+    journal.fetch(50, 1, 3, values={1: 8, 2: 9})
+    assert journal.brief("inconsistent_offset") == [
+        ("report", 1, None, 10, 50),
+        ("bug", 2, None, 10, 50),
+    ]
+    assert [found.rule for found in journal.findings("inconsistent_offset")] == [
+        "stop_broker",
+        None,
+    ]
+    journal.fetch(60, 1, 2, values={1: 7})
+    assert journal.brief("inconsistent_offset") == [
+        ("bug", 1, None, 10, 60),
+        ("bug", 2, None, 10, 50),
+    ]
+
+
+def test_an_unclean_election_excuses_what_the_leaders_before_it_wrote() -> None:
+    """Whether the journal has the removal or not: the deposed leader may still be cut off."""
+    journal = Journal()
+    journal.batch(10, 0, 2, leader_epoch=4)
+    journal.fetch(15, 0, 1)
+    journal.batch(20, 0, 2, values=[8, 9], leader_epoch=6)
+    journal.removal(30, 1, 1, "truncation")
+    bugs = [("bug", 0, None, 10, 20), ("bug", 1, None, 10, 20)]
+    lost = [("bug", 1, "client:c", 10, 30), ("bug", 1, "client:c", 20, 30)]
+    assert journal.brief("inconsistent_offset") == bugs
+    assert journal.brief("lost_write") == lost
+    journal.unclean_election(5, 4)
+    assert journal.brief("inconsistent_offset") == bugs
+    assert journal.brief("lost_write") == lost
+    journal.unclean_election(17, 5)
+    assert journal.brief("inconsistent_offset") == [("report", *each[1:]) for each in bugs]
+    assert journal.brief("lost_write") == [("report", *lost[0][1:]), lost[1]]
+    journal.removal(40, 0, 0, "truncation", "heal_network")
+    assert journal.brief("inconsistent_offset") == [("report", *each[1:]) for each in bugs]
+    found = journal.findings("inconsistent_offset")
+    assert [each.rule for each in found] == ["heal_network", "unclean_election"]
+
+
+def test_acks_1_promises_only_what_the_leader_has() -> None:
+    """The next leader may lack such a record, unless a consumer has read it."""
+    journal = Journal()
+    journal.batch(10, 0, 3, acks=1, leader_epoch=0)
+    journal.fetch(20, 0, 1)
+    journal.removal(30, 2, 2, "truncation")
+    journal.batch(40, 0, 2, values=[8, 9], leader_epoch=1)
+    assert journal.brief("inconsistent_offset") == [
+        ("bug", 0, None, 10, 40),
+        ("report", 1, None, 10, 40),
+    ]
+    assert [found.rule for found in journal.findings("inconsistent_offset")] == [None, "acks=1"]
+    assert journal.brief("lost_write") == [("report", 2, "client:c", 10, 30)]
+    assert [found.rule for found in journal.findings("lost_write")] == ["acks=1"]
+    journal.batch(50, 3, 1, acks=1, leader_epoch=1)
+    journal.batch(60, 3, 1, values=[8], leader_epoch=1)  # the leader that has it gives it away
+    assert journal.brief("inconsistent_offset") == [
+        ("bug", 0, None, 10, 40),
+        ("report", 1, None, 10, 40),
+        ("bug", 3, None, 50, 60),
+    ]
+
+
+def test_a_retry_acknowledges_what_the_leader_has_now() -> None:
+    """The last batch with that sequence; a removal before the retry was none of its record."""
+    producer = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
+    journal = Journal()
+    journal.batch(10, 0, 1, acknowledged=False, **producer)
+    journal.removal(20, 0, 0, "truncation")
+    journal.batch(30, 0, 1, acknowledged=False, **producer)
+    journal.retry(40, 0, 1, **producer)
+    assert journal.brief("lost_write") == []
+    journal.batch(50, 1, 1, acknowledged=False, **{**producer, "base_sequence": 1})
+    journal.removal(60, 1, 1, "truncation")
+    journal.retry(70, 1, 1, **{**producer, "base_sequence": 1})
+    assert journal.brief("lost_write") == []
+    journal.removal(80, 0, 0, "truncation")
+    assert journal.brief("lost_write") == [("bug", 0, "client:c", 30, 80)]
+
+
+def test_a_retry_with_all_acks_promises_the_batch() -> None:
+    producer = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
+    journal = Journal()
+    journal.batch(10, 0, 1, acks=1, **producer)
+    journal.removal(40, 0, 0, "truncation")
+    assert journal.brief("lost_write") == [("report", 0, "client:c", 10, 40)]
+    journal.retry(20, 0, 1, acks=-1, **producer)
+    assert journal.brief("lost_write") == [("bug", 0, "client:c", 10, 40)]
+
+
 def test_an_acknowledged_retry_acknowledges_the_batch() -> None:
     """The first answer was lost; the retry's counts, if it is the same batch."""
     producer = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
@@ -46,6 +143,16 @@ def test_an_acknowledged_retry_acknowledges_the_batch() -> None:
     assert journal.brief("inconsistent_offset") == []
     journal.retry(40, 0, 2, **producer)
     assert journal.brief("inconsistent_offset") == [("bug", 0, None, 10, 20)]
+
+
+def test_one_id_of_one_producer_is_a_bug_unless_it_took_another_epoch() -> None:
+    """A producer that takes another epoch may send again what it has no answer to."""
+    journal = Journal()
+    journal.batch(10, 5, 1, ids=["a"], producer_id=7, producer_epoch=0, base_sequence=0)
+    journal.batch(20, 6, 1, ids=["a"], producer_id=7, producer_epoch=0, base_sequence=1)
+    assert journal.brief("duplicate") == [("bug", 6, "id:a", 10, 20)]
+    journal.tables["batches"][1]["producer_epoch"] = 1
+    assert journal.brief("duplicate") == [("report", 6, "id:a", 10, 20)]
 
 
 def test_one_id_in_two_partitions_of_a_topic() -> None:
@@ -278,6 +385,17 @@ def test_a_zombie_at_a_deposed_leader_is_reported() -> None:
     journal.batch(40, 2, 1, producer_id=4, producer_epoch=0, base_sequence=0, leader_epoch=0)
     assert journal.brief("zombie_write") == [("bug", 2, "producer:4", 20, 40)]
     journal.batch(50, 2, 1, leader_epoch=1)
+    assert journal.brief("zombie_write") == [("report", 2, "producer:4", 20, 40)]
+
+
+def test_a_zombie_in_a_transaction_that_is_being_aborted_is_reported() -> None:
+    """The coordinator has raised the epoch; the leader learns of it with the marker."""
+    journal = Journal()
+    row = {"producer_id": 4, "transaction": "4/1"}
+    journal.row("transactions", seq=20, producer_epoch=1, state="PrepareAbort", **row)
+    journal.batch(40, 2, 1, producer_epoch=0, base_sequence=0, **row)
+    assert journal.brief("zombie_write") == [("bug", 2, "producer:4", 20, 40)]
+    journal.marker(50, 3, "4/1", committed=False)
     assert journal.brief("zombie_write") == [("report", 2, "producer:4", 20, 40)]
 
 

@@ -1,4 +1,4 @@
-"""What consumers and groups were led to, by hand-made journals."""
+"""Rules about consumers and groups, on handmade journals."""
 
 from __future__ import annotations
 
@@ -200,6 +200,21 @@ def test_a_member_of_an_old_generation_commits() -> None:
     journal.commit(20, 3, generation=1)
     journal.commit(30, 4, generation=1, applied=False, error="ILLEGAL_GENERATION")
     assert journal.brief("zombie_commit") == [("bug", 3, "g", 15, 20), ("report", 4, "g", 30, 30)]
+
+
+def test_another_coordinator_has_other_generations() -> None:
+    """Each coordinator goes by its own state. What a deposed one did is not in the log that its
+    successor reads, and neither is it in what it reads itself later.
+    """
+    journal = Journal()
+    row = {"group": "g", "protocol": "classic", "generation": 2}
+    journal.row("groups", seq=5, broker=1, state="Stable", **row)
+    journal.commit(10, 1, generation=1, broker=2)
+    assert journal.brief("zombie_commit") == []
+    journal.commit(20, 3, generation=1, broker=1)
+    assert journal.brief("zombie_commit") == [("bug", 3, "g", 5, 20)]
+    journal.row("groups", seq=15, broker=1, state="Dead", **row)
+    assert journal.brief("zombie_commit") == []
 
 
 def test_a_record_below_the_commit_was_never_processed() -> None:

@@ -1,1 +1,1 @@
-"""Reports: what they say, in every form, and that nobody can write into them."""
+"""Reports: their content in every form, with hostile names escaped."""

@@ -1,4 +1,4 @@
-"""Reports for tests: of a journal written by hand, and of plain data."""
+"""Reports for tests: of a handmade journal, and of plain data."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def plain_report(
     runs = [RunManifest("r", complete=complete, last_seq=100)]
     material = {anomaly: anomaly != lacking for anomaly in ANOMALIES}
     return Report(
-        directory="a-directory",
+        source="a-directory",
         engine="DuckDB",
         runs=runs,
         gaps=gaps,

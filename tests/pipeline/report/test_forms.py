@@ -103,7 +103,7 @@ def test_the_page_tells_the_finding_its_proof_and_its_cause(lost: Report) -> Non
     seen = Page(text)
     assert "lost_write" in seen.said
     assert "because of bad-night" in seen.said
-    assert "offsets 1 to 1 removed: unclean_election" in seen.said
+    assert "offset 1 removed: unclean_election" in seen.said
     assert "prefers-color-scheme: dark" in text
     assert seen.tags <= ALLOWED
     links = [value or "" for name, value in seen.attributes if name in {"src", "href"}]

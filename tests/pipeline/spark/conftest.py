@@ -1,4 +1,4 @@
-"""One audit by Spark over all histories and all journals made by hand, for all tests here."""
+"""One audit by Spark over all histories and all handmade journals, for all tests here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.pipeline.plants import made
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-HISTORIES = 2_000
+HISTORIES = 400
 
 
 class Handmade(NamedTuple):

@@ -1,4 +1,4 @@
-"""Spark finds in two thousand histories, taken at one go, what the oracle finds in each, and in
+"""Spark finds in hundreds of histories, taken at one go, what the oracle finds in each, and in
 journals made by hand what DuckDB finds.
 """
 
@@ -19,7 +19,7 @@ from tests.pipeline.oracle import audit_by_force
 from tests.pipeline.spark.conftest import Audited, found_by_duckdb
 from tests.support.maven import ROOT
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 # Rules that look at single records, which are elsewhere then.
 IN_A_CLUSTER = (

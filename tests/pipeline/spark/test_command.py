@@ -1,4 +1,4 @@
-"""`mockbroker pipeline … --engine spark` says what it says with DuckDB."""
+"""`mockbroker pipeline … --engine spark` prints the same as with DuckDB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the jobs measure, of rows made by hand: each number follows from what stands here."""
+"""The measures of the jobs on handmade rows."""
 
 from __future__ import annotations
 
@@ -71,6 +71,34 @@ def test_lag_counts_to_the_high_watermark_and_to_the_last_stable_offset(
     assert told(by_second, "from_ms", "lag", "lag_max") == [(1000, 0, 5), (2000, None, None)]
     last = told(latest_lag(inputs), "group", "committed", "high_watermark", "last_stable_offset")
     assert last == [("g", None, 9, 9)]
+
+
+@pytest.mark.covers("S299")
+def test_the_last_stable_offset_is_never_above_the_high_watermark(spark: SparkSession) -> None:
+    """As after an unclean election; see the same test of DuckDB's query."""
+    reports = ((1, 9, 9), (2, None, 4), (3, 3, None), (4, 6, None), (5, None, 8))
+    marks = [
+        {
+            **PLACE,
+            "broker": 1,
+            "seq": seq,
+            "virtual_ms": seq,
+            "last_stable_offset": stable,
+            "high_watermark": high,
+        }
+        for seq, stable, high in reports
+    ]
+    commit = {**PLACE, "group": "g", "applied": True, "seq": 6, "virtual_ms": 6, "offset": 2}
+    inputs = from_rows(spark, {"watermarks": marks, "commits": [commit]})
+    columns = ("seq", "last_stable_offset", "high_watermark", "lag", "lag_read_committed")
+    assert told(lag(inputs), *columns) == [
+        (1, 9, 9, None, None),
+        (2, 4, 4, None, None),
+        (3, 3, 4, None, None),
+        (4, 6, 6, None, None),
+        (5, 6, 8, None, None),
+        (6, 6, 8, 6, 4),
+    ]
 
 
 @pytest.mark.covers("S306", "S311", "S335")

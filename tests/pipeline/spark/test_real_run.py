@@ -1,4 +1,4 @@
-"""The jobs over the journal of a cluster that clients were at, over its topics, and as streams."""
+"""The jobs over the journal of a cluster with real clients, over its topics, and as streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job says when it cannot run: one line, which ends with the remedy."""
+"""The error of a job that cannot run: one line, which ends with the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No secret reaches a spool, and what is left of its message can be decoded."""
+"""No secret reaches a spool, and the rest of its message can be decoded."""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
-"""A spool holds what a journal held and what came then; a gap is told, or the cluster waits."""
+"""A spool holds past and new entries of a journal; a gap is written, or the cluster waits."""
 
 from __future__ import annotations
+
+import errno
+from random import Random
 
 import pytest
 
@@ -13,6 +16,8 @@ from mockbroker.pipeline.spool.format import RunEnded, RunStarted
 from mockbroker.pipeline.spool.reader import SpoolReader
 from mockbroker.pipeline.spool.writer import SpoolWriter
 from mockbroker.pipeline.store import StoreError
+from tests.pipeline.spool.test_reader import check_told
+from tests.support.crashing_disk import CrashingDisk, FailAt, put
 
 
 @pytest.fixture
@@ -94,7 +99,7 @@ def test_what_has_no_room_is_told_as_a_gap(cluster, tmp_path, monkeypatch):
     writer.stop()
     while writer._write_some():
         pass
-    writer._file.close()
+    writer._end_file()
     found = entries(tmp_path)
     [lost] = [entry for entry in found if isinstance(entry, Gap)]
     kept = seqs(found)
@@ -131,3 +136,53 @@ def test_a_run_is_not_written_twice_and_a_place_has_to_be_there(cluster, tmp_pat
         writer_of(cluster, tmp_path / "file")
     with pytest.raises(StoreError, match="journal_bytes=0"):
         writer_of(Cluster(seed=1), tmp_path)
+
+
+def test_whatever_a_power_failure_leaves_is_told(cluster, tmp_path):
+    disk = CrashingDisk()
+    root = tmp_path / "life"
+    root.mkdir()
+    writer = SpoolWriter(cluster, root, "r", file_bytes_max=3000, disk=disk)
+    for _ in range(12):
+        said(cluster, 5, 200)
+    writer.stop()
+    writer.close()
+    last_seq = cluster.runtime.journal.last_seq
+    draw = Random(3)
+    for at in range(len(disk.operations) + 1):
+        for _ in range(5):
+            put(disk.without_power(at, draw), root, tmp_path / "left")
+            try:
+                reader = SpoolReader(tmp_path / "left" / "_spool" / "r")
+                found = list(reader)
+            except StoreError:
+                assert at < len(disk.operations)
+                continue
+            check_told(found, last_seq, ended=reader.ended)
+    assert reader.ended  # what was stopped cleanly is on the disk
+    assert reader.torn == ""
+
+
+def test_a_disk_that_fails_at_any_operation_is_told_once(cluster, tmp_path, caplog):
+    refused = []
+    for at in range(7):
+        caplog.clear()
+        disk = CrashingDisk(FailAt(at, errno.EIO))
+        root = tmp_path / f"{at}"
+        root.mkdir()
+        said(cluster, 5, 200)
+        try:
+            writer = SpoolWriter(cluster, root, "r", file_bytes_max=1, disk=disk)
+        except StoreError as error:
+            refused.append(str(error))
+            continue
+        said(cluster, 5, 200)
+        writer.stop()
+        writer.close()
+        assert writer.error is not None
+        assert disk.open_files == 0
+        (line,) = [record.getMessage() for record in caplog.records]
+        assert str(writer.path) in line
+        assert "Input/output error" in line
+    assert len(refused) == 3
+    assert all("Input/output error" in each for each in refused)

@@ -9,8 +9,15 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from mockbroker_protocol.records import CompressionError, CompressionType, compress, decompress
+from mockbroker_protocol.records import (
+    CompressionError,
+    CompressionType,
+    DecompressedTooLargeError,
+    compress,
+    decompress,
+)
 from mockbroker_protocol.records.compression import snappy
+from mockbroker_protocol.records.errors import BLOCKS_MAX
 from tests.protocol.records.outcome import error_in
 
 CODECS = list(CompressionType)[1:]
@@ -64,6 +71,40 @@ def test_a_bomb_is_refused_without_taking_the_memory(codec, bomb):
     finally:
         tracemalloc.stop()
     assert peak < 3 << 20
+
+
+XERIAL = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
+LZ4 = bytes.fromhex("04224d18604082")
+ZSTD_FRAME = bytes.fromhex("28b52ffd0058")
+
+
+@pytest.mark.parametrize(
+    ("codec", "head", "block", "tail"),
+    [
+        pytest.param(CompressionType.GZIP, b"", stdlib_gzip.compress(b""), b"", id="gzip"),
+        pytest.param(CompressionType.SNAPPY, XERIAL, b"\0\0\0\3\1\0a", b"", id="snappy"),
+        pytest.param(CompressionType.LZ4, LZ4, b"\1\0\0\x80a", bytes(4), id="lz4"),
+        pytest.param(CompressionType.LZ4, LZ4, b"\0\0\0\x80", bytes(4), id="empty lz4"),
+        pytest.param(CompressionType.ZSTD, ZSTD_FRAME, bytes(3), b"\1\0\0", id="zstd blocks"),
+        pytest.param(CompressionType.ZSTD, b"", ZSTD_FRAME + b"\1\0\0", b"", id="zstd frames"),
+        pytest.param(
+            CompressionType.ZSTD, b"", struct.pack("<II", 0x184D2A50, 0), b"", id="skippable zstd"
+        ),
+    ],
+)
+def test_a_payload_of_very_many_blocks_is_too_large(codec, head, block, tail):
+    """Each takes some µs, of however few bytes it consists; ours have 32 KiB and more."""
+    decompress(codec, head + block * (BLOCKS_MAX - 1) + tail)
+    with pytest.raises(DecompressedTooLargeError, match=f"more than {BLOCKS_MAX} compressed"):
+        decompress(codec, head + block * (BLOCKS_MAX + 1) + tail)
+
+
+def test_gzip_members_of_any_size_follow_each_other():
+    """A member ends anywhere in what is read at once, and the next one begins there."""
+    parts = [b"", *(NOISE[:size] for size in (1, 200, 250, 260, 700, 3000)), b"", b"end"]
+    members = b"".join(bytes(compress(CompressionType.GZIP, part)) for part in parts)
+    assert bytes(decompress(CompressionType.GZIP, members)) == b"".join(parts)
+    assert bytes(decompress(CompressionType.GZIP, members + b"behind")) == b"".join(parts)
 
 
 @pytest.mark.parametrize("codec", [5, 6, 7])

@@ -9,12 +9,18 @@ from mockbroker_protocol.records import (
     InvalidRecordError,
     Record,
     RecordsError,
+    TooManyHeadersError,
     build_batch,
     iter_records,
     scan_records,
 )
 from mockbroker_protocol.records.build import encode_record
-from mockbroker_protocol.records.record import read_varint, read_varlong, write_varint
+from mockbroker_protocol.records.record import (
+    HEADERS_MAX,
+    read_varint,
+    read_varlong,
+    write_varint,
+)
 from tests.protocol.records.outcome import error_in
 from tests.protocol.records.strategies import numbered, record_lists
 from tests.protocol.records.vectors import TRANSACTIONAL_BATCH, TRANSACTIONAL_RECORDS
@@ -156,6 +162,15 @@ def test_broken_records_are_refused_with_the_byte_and_the_reason(payload, byte, 
 def test_fewer_records_than_the_header_counts_are_an_error():
     with pytest.raises(InvalidRecordError, match="ends after 1 of its 3 records"):
         list(scan_records(payload_of(Record()), 3))
+
+
+def test_the_headers_of_a_batch_are_limited_whatever_records_they_are_in():
+    """A few KB of gzip hold a record of a million headers, which takes a second and 100 MB."""
+    half = Record(headers=(("", None),) * (HEADERS_MAX // 2))
+    assert len(list(scan_records(payload_of(half, half), 2))) == 2
+    more = Record(headers=(("", None),))
+    with pytest.raises(TooManyHeadersError, match=f"more than {HEADERS_MAX} headers"):
+        list(scan_records(payload_of(half, half, more), 3))
 
 
 def test_a_negative_key_length_counts_as_null_as_in_kafka():

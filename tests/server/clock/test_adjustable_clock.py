@@ -1,4 +1,4 @@
-"""The cluster's clock can be frozen, sped up and moved on, and timers keep their order."""
+"""The cluster's clock can be frozen, sped up and advanced, and timers keep their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moving one part of a cluster on: it alone sees the time pass."""
+"""Advancing the clock of one part of a cluster: the others keep their time."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_records_age_and_nothing_else_does(kafka: Cluster) -> None:
     produce(kafka.bootstrap_servers, "orders", ["a", "b"])
     client = reader(kafka, "readers")
     before_ms = kafka.clock.now_ms
-    kafka.clock.advance("8d", only="retention", spare_connected=False)
+    kafka.clock.advance("8d", only="retention", extend_sessions=False)
     assert kafka.records("orders") == []
     assert kafka.clock.now_ms == before_ms
     assert members(kafka, "readers") == 1
@@ -144,12 +144,12 @@ def test_the_cleaner_s_rounds_take_place(kafka: Cluster) -> None:
 
 def test_the_sessions_of_one_group_end_and_those_of_another_do_not(kafka: Cluster) -> None:
     one, two = reader(kafka, "one"), reader(kafka, "two")
-    kafka.clock.advance("44s", only="group:one", spare_connected=False)
+    kafka.clock.advance("44s", only="group:one", extend_sessions=False)
     assert (members(kafka, "one"), members(kafka, "two")) == (1, 1)
-    kafka.clock.advance("2s", only="group:one", spare_connected=False)
+    kafka.clock.advance("2s", only="group:one", extend_sessions=False)
     assert (members(kafka, "one"), members(kafka, "two")) == (0, 1)
     another = reader(kafka, "one")
-    kafka.clock.advance("44s", only="group:one", spare_connected=False)
+    kafka.clock.advance("44s", only="group:one", extend_sessions=False)
     assert members(kafka, "one") == 1, "what begins afterwards lasts as long as ever"
     for client in (one, two, another):
         client.close()
@@ -165,7 +165,7 @@ def test_connected_members_are_spared_here_too(kafka: Cluster) -> None:
 
 def test_the_sessions_of_all_groups_end(kafka: Cluster) -> None:
     clients = [reader(kafka, "one"), reader(kafka, "two")]
-    kafka.clock.advance("46s", only="groups", spare_connected=False)
+    kafka.clock.advance("46s", only="groups", extend_sessions=False)
     assert (members(kafka, "one"), members(kafka, "two")) == (0, 0)
     for client in clients:
         client.close()

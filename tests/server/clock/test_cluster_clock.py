@@ -1,4 +1,4 @@
-"""The timekeeper runs the core's timers when the run's clock says so, and never by real time."""
+"""The timekeeper runs the core's timers by the run's clock, never by real time."""
 
 from __future__ import annotations
 

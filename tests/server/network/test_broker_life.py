@@ -1,4 +1,4 @@
-"""Real clients while brokers stop, die, come back, pause and join."""
+"""Real clients while brokers stop, fail, restart, pause and join."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames, order and refusals on one connection, spoken in raw bytes."""
+"""Frames, order and refusals on one connection, in raw bytes."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from mockbroker_protocol.messages.list_groups import (
     ListGroupsResponse,
 )
 from mockbroker_protocol.messages.metadata import MetadataRequest
+from mockbroker_protocol.runtime import uvarint
 from tests.support.waiting import wait_until
 
 TIMEOUT_S = 10.0
@@ -42,8 +43,10 @@ def request(api: ApiKey, version: int, message: object, correlation_id: int = 1)
 class Raw:
     """A client that says exactly what it is told to."""
 
-    def __init__(self, kafka: Cluster) -> None:
-        self.socket = socket.create_connection(kafka.endpoint(1), timeout=TIMEOUT_S)
+    def __init__(self, kafka: Cluster, address: str = "", listener: str | None = None) -> None:
+        self.socket = socket.create_connection(
+            kafka.endpoint(1, listener), timeout=TIMEOUT_S, source_address=(address, 0)
+        )
 
     def send(self, data: bytes) -> None:
         self.socket.sendall(data)
@@ -172,6 +175,22 @@ def test_what_kafka_would_not_answer_closes_only_that_connection(
     other.send(api_versions(5))
     assert other.correlation_id() == 5
     other.socket.close()
+
+
+def test_a_request_of_too_many_elements_is_refused_before_it_is_decoded(
+    kafka: Cluster, raw: Raw, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Topics of three bytes each: a frame of a MiB would keep everybody waiting for seconds."""
+    count = 350_000
+    body = struct.pack(">iiiibii", -1, 0, 0, 0x7FFFFFFF, 0, 0, -1) + uvarint(count + 1)
+    frame = struct.pack(">hhihx", 1, 12, 1, -1) + body + b"\1\1\0" * count + b"\1\1\0"
+    with caplog.at_level(logging.WARNING, logger="mockbroker"):
+        raw.send(struct.pack(">i", len(frame)) + frame)
+        assert raw.closed_without_an_answer()
+    (line,) = (record.getMessage() for record in caplog.records)
+    assert "FETCH v12: topics at byte 39: more elements than a message may have" in line
+    assert "the limit is mockbroker.request.elements.max" in line
+    assert kafka.server.stats.limits_exceeded == {"mockbroker.request.elements.max": 1}
 
 
 @pytest.mark.covers("S315")
@@ -312,14 +331,14 @@ def test_an_idle_connection_is_closed_and_a_waiting_one_is_not() -> None:
         topics = [FetchTopic(topic="orders", partitions=partitions)]
         message = FetchRequest(max_wait_ms=900_000, min_bytes=1, topics=topics)
         waiting.send(request(ApiKey.FETCH, 11, message))
-        kafka.clock.advance("9m", spare_connected=False)
+        kafka.clock.advance("9m", extend_sessions=False)
         busy.send(api_versions())
         busy.frame()
-        kafka.clock.advance("1m", spare_connected=False)
+        kafka.clock.advance("1m", extend_sessions=False)
         assert idle.closed_without_an_answer()
         busy.send(api_versions(7))
         assert busy.correlation_id() == 7
-        kafka.clock.advance("5m", spare_connected=False)
+        kafka.clock.advance("5m", extend_sessions=False)
         assert waiting.frame()
         for client in (idle, busy, waiting):
             client.socket.close()

@@ -1,4 +1,4 @@
-"""The plain way of a request: one look at `cluster.faults`, and nothing else of faults."""
+"""The path of a request without rules: one test of `cluster.faults`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ import pytest
 
 from mockbroker import Cluster
 from mockbroker.client import Client
+from mockbroker.client.connection import encode_request
 from mockbroker.client.errors import ClientError
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.faults.engine import FaultEngine
+from mockbroker.simulation.streams import simulated_cluster, virtual_run
+from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
 
 
 class _Counting(CoreCluster):
@@ -107,3 +110,25 @@ def test_a_rule_that_fails_costs_its_connection_and_nothing_else(
         with Client(kafka.bootstrap_servers) as client:
             assert client.metadata() is not None
     assert "a rule could not be carried out: bad" in caplog.text
+
+
+@pytest.mark.parametrize("reset", [True, False])
+def test_a_client_may_leave_while_its_answer_waits_for_another(
+    caplog: pytest.LogCaptureFixture, reset: bool
+) -> None:
+    """That is no failure of the broker."""
+
+    async def main() -> None:
+        async with simulated_cluster(brokers=1) as sim:
+            sim.add_rule({"do": {"reorder_replies": "5s"}})
+            stream = await sim.connect(1)
+            await stream.send_all(encode_request(ApiVersionsRequest(), 0, 1, "test"))
+            await sim.sleep(1_000)
+            if reset:
+                stream.reset()
+            else:
+                await stream.aclose()
+            await sim.sleep(10_000)
+
+    virtual_run(main, seed=1)
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []

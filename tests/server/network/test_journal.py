@@ -1,4 +1,4 @@
-"""The journal of a running cluster, under a client that knows nothing of it."""
+"""The journal of a running cluster with real clients."""
 
 from __future__ import annotations
 
@@ -336,8 +336,8 @@ def test_what_a_test_does_to_the_cluster_and_its_clock_is_told(mock_kafka: Clust
     told = mock_kafka.journal.in_order(
         {"kind": "clock", "change": "rate"},
         {"kind": "action", "change": "stop_broker"},
-        {"kind": "clock", "change": "moved on"},
-        {"kind": "clock", "change": "moved on"},
+        {"kind": "clock", "change": "advance"},
+        {"kind": "clock", "change": "advance"},
         {"kind": "clock", "change": "rate"},
     )
     assert told[0].message == {"rate": 0.0}

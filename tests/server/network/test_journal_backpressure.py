@@ -1,4 +1,4 @@
-"""Clients wait for those who follow a full journal, but not for those who do not read."""
+"""Clients wait for readers of a full journal, except stalled ones."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_reader_that_stands_still_is_not_waited_for(
     kafka: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In real time: the cluster's clock may stand still as well."""
-    monkeypatch.setattr(journal_backpressure, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(journal_backpressure, "READER_TIMEOUT_S", 0.1)
     kafka.clock.freeze()
     reader = reader_of(kafka)
     producing = Produced(kafka)

@@ -1,4 +1,4 @@
-"""A waiting Fetch makes way for what its client asks next."""
+"""The next request of a client completes its waiting Fetch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients see of a broker that stops, dies, comes back or is paused."""
+"""Clients of a broker that stops, fails, restarts or is paused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client over its quota: its answer comes at once, and then nobody listens, by the clock."""
+"""A client over its quota: its answer is sent at once, and its connection is then muted."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def test_a_client_that_is_left_alone_is_not_taken_for_idle(kafka: Cluster) -> No
     raw = Raw(kafka)
     raw.send(create(2) + api_versions(2))
     assert told_ms(raw) == 1_989_000
-    kafka.clock.advance("33m", spare_connected=False)
-    kafka.clock.advance("9s", spare_connected=False)
+    kafka.clock.advance("33m", extend_sessions=False)
+    kafka.clock.advance("9s", extend_sessions=False)
     assert raw.correlation_id() == 2
     raw.socket.close()
 

@@ -1,11 +1,13 @@
-"""A trace tells what was said, but no secrets."""
+"""A trace shows requests and answers without secrets."""
 
 from __future__ import annotations
 
 import pytest
 
 from mockbroker import Cluster
+from mockbroker.client.connection import Connection
 from mockbroker.server.network.trace import trace_line
+from mockbroker_protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from mockbroker_protocol.messages.alter_configs import (
     AlterableConfig,
     AlterConfigsRequest,
@@ -72,3 +74,18 @@ def test_no_secret_is_shown(lines):
     assert "-secret" not in lines
     assert "name=ssl.key.password value=[hidden]" in lines
     assert "name=listener.name.x.sasl.jaas.config value=[hidden]" in lines
+
+
+def test_a_request_that_is_never_answered_shows_in_trace_and_journal() -> None:
+    """A client that hangs shows nothing itself."""
+    traced: list[str] = []
+    with Cluster(brokers=1, trace=lambda *seen: traced.append(trace_line(*seen))) as kafka:
+        host, port = kafka.endpoint(1)
+        with Connection(host, port, "batcher", timeout_s=10) as client:
+            client.write(AddPartitionsToTxnRequest(), 4)
+            (entry,) = kafka.journal.wait(kind="unanswered", timeout_s=10)
+    assert entry.client_id == "batcher"
+    assert entry.api == "ADD_PARTITIONS_TO_TXN"
+    assert "the request names no transaction" in entry.reason
+    (line,) = (line for line in traced if "ADD_PARTITIONS_TO_TXN" in line)
+    assert "-> (no answer, as by Kafka: the request names no transaction" in line

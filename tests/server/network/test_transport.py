@@ -1,4 +1,4 @@
-"""Sending what the socket takes at once, and the rest when it takes more."""
+"""Sending the bytes that the socket accepts at once, and the rest later."""
 
 from __future__ import annotations
 

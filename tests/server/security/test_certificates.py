@@ -1,4 +1,4 @@
-"""What the test authority signs, and the files in which clients find it."""
+"""The certificates of the test authority, and their files for clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may say what on a secured listener, in which order, and how the unproved are sent away."""
+"""The requests allowed on a secured listener, their order, and refusals."""
 
 from __future__ import annotations
 
@@ -495,7 +495,7 @@ def test_a_certificate_that_no_rule_fits_closes_the_connection(caplog):
         over_tls(kafka, "alice") as connection,
     ):
         assert connection.wait_closed()
-    assert "no principal mapping rule fits CN=alice" in caplog.text
+    assert "no principal mapping rule matches CN=alice" in caplog.text
 
 
 def test_a_client_that_speaks_no_tls_is_one_log_line(caplog):

@@ -1,4 +1,4 @@
-"""What the secured listeners of a cluster are made from, and what is left of them afterwards."""
+"""The sources of secured listeners, and their temporary files."""
 
 from __future__ import annotations
 

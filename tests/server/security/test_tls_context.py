@@ -1,4 +1,4 @@
-"""Kafka's ssl.* configs become a server's TLS context, or a sentence that says which is wrong."""
+"""Kafka's ssl.* configs become a server's TLS context, or an error that names the wrong one."""
 
 from __future__ import annotations
 

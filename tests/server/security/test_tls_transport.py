@@ -1,4 +1,4 @@
-"""TLS behind the transport's interface: the same bytes, in order, and an end that can be told."""
+"""TLS behind the transport's interface: the same bytes, in order, and a detected end."""
 
 from __future__ import annotations
 

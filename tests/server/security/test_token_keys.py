@@ -1,4 +1,4 @@
-"""Tokens that a cluster signs are those that it takes, and no others."""
+"""Tokens that a cluster signs are accepted, and no others."""
 
 from __future__ import annotations
 

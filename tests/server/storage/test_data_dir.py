@@ -1,25 +1,46 @@
-"""Data directories: what is in the file at any time, and files that are not as they should be."""
+"""Data directories: the content of the file at any time, and invalid files."""
 
 from __future__ import annotations
 
 import dataclasses
+import io
 import os
 import shutil
-import stat
+import socket
 import threading
 from contextlib import ExitStack
 from pathlib import Path
+from random import Random
+from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mockbroker import Cluster
 from mockbroker.client import Client
+from mockbroker.core.snapshot.changes import Changes
+from mockbroker.core.snapshot.frames import (
+    FILE_HEADER,
+    Frame,
+    check_file_header,
+    file_header,
+    frame,
+    read_frames,
+)
 from mockbroker.core.snapshot.image import ClusterImage
-from mockbroker.server.config import ServerError
+from mockbroker.disk import DISK
+from mockbroker.server.config import ListenerSpec, ServerError
 from mockbroker.server.storage import data_dir as data_dirs
-from mockbroker.server.storage.snapshot_files import FILE, Found, lock, read_directory, write_all
+from mockbroker.server.storage import lock as locks
+from mockbroker.server.storage.lock import Lock
+from mockbroker.server.storage.snapshot_files import FILE, Found, read_directory
+from mockbroker.server.storage.snapshots import read_snapshot
 from mockbroker_protocol.records import Record, iter_records, split_batches
 from tests.support.librdkafka import produce
+from tests.support.life import Life
+from tests.support.stored_clusters import Stored
 from tests.support.waiting import wait_until
 
 
@@ -51,6 +72,13 @@ def as_after_a_kill(directory: Path, into: Path) -> ClusterImage:
     return read_directory(into).image
 
 
+def as_after_a_crash(directory: Path, into: Path, synced_bytes: int) -> ClusterImage:
+    """What somebody finds after the machine has crashed, and lost what was not synced."""
+    into.mkdir()
+    (into / FILE).write_bytes((directory / FILE).read_bytes()[:synced_bytes])
+    return read_directory(into).image
+
+
 def attempt(directory: Path, *, recover: bool = False) -> Found | str:
     """What is found in a directory, or why it is refused."""
     try:
@@ -67,6 +95,21 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         for at in range(10):
             client.produce("t", [b"value %d" % at])
         return (directory / FILE).read_bytes()
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The bytes of a file, each time that the disk has them all."""
+    sizes: list[int] = []
+    real = DISK.sync
+
+    def sync(fd: int) -> None:
+        size = os.fstat(fd).st_size
+        real(fd)
+        sizes.append(size)
+
+    monkeypatch.setattr(DISK, "sync", sync)
+    return sizes
 
 
 @pytest.fixture
@@ -187,7 +230,7 @@ def test_a_write_that_was_cut_off_is_told_in_one_line(directory, written, caplog
     ("data", "complaint"),
     [
         (b"something else altogether", "this is not a snapshot of mockbroker"),
-        (b"mockbroker\r\n\0\0\0\2" + bytes(50), "this is of format 2"),
+        (b"mockbroker\r\n\0\0\0\1" + bytes(50), "the format is 1; "),
         (b"", "this is not a snapshot of mockbroker"),
     ],
 )
@@ -213,12 +256,185 @@ def test_a_directory_serves_one_at_a_time(directory):
         cluster(directory),
     ):
         pass
-    held = lock(directory)
+    held = Lock(directory)
     with cluster(directory.parent / "other") as kafka, pytest.raises(ServerError, match="in use"):
         kafka.save(directory)
-    os.close(held)
+    held.release()
     with cluster(directory):
         pass
+
+
+def content(directory: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(directory)): path.read_bytes() if path.is_file() else b""
+        for path in directory.rglob("*")
+    }
+
+
+@pytest.mark.parametrize("lock", [None, b"", b"4711\n"], ids=["no lock", "empty lock", "old lock"])
+@pytest.mark.parametrize(
+    ("damage", "options"),
+    [
+        ("bit", {}),
+        ("end", {}),
+        ("other file", {"recover": True}),
+        ("", {"node_ids": [4, 5]}),
+        ("", {"kafka_version": "3.9"}),
+        ("bit", {"recover": True, "node_ids": [4, 5]}),
+        ("cut", {"node_ids": [4, 5]}),
+    ],
+)
+def test_a_refused_start_changes_nothing(directory, written, damage, options, lock):
+    path = directory / FILE
+    match damage:
+        case "bit":
+            path.write_bytes(written.replace(b"value 6", b"value #"))
+        case "end":
+            path.write_bytes(written[:100])
+        case "cut":
+            path.write_bytes(written[:-9])
+        case "other file":
+            path.write_bytes(b"other")
+    (directory / "cluster.log.compacted").write_bytes(b"half a file")
+    if lock is not None:
+        (directory / "lock").write_bytes(lock)
+    before = content(directory)
+    with pytest.raises(ServerError), cluster(directory, **options):
+        pass
+    assert content(directory) == before
+
+
+def test_a_refused_start_makes_no_directory(tmp_path):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        pytest.raises(ServerError),
+        cluster(tmp_path / "new" / "data", listeners=(ListenerSpec(port=taken.getsockname()[1]),)),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_damaged_file_that_was_given_up_is_kept(directory, written):
+    path = directory / FILE
+    for name in ("cluster.log.damaged", "cluster.log.damaged.2"):
+        with cluster(directory) as kafka, Client(kafka.bootstrap_servers) as client:
+            client.produce("t", [b"value more"])
+        data = path.read_bytes()
+        at = data.rindex(b"value ")
+        path.write_bytes(data[:at] + b"#" + data[at + 1 :])
+        damaged = path.read_bytes()
+        with cluster(directory, recover=True):
+            pass
+        assert (directory / name).read_bytes() == damaged
+
+
+def test_a_lock_that_was_left_over_locks_nothing(directory):
+    (directory / "lock").write_text(f"{os.getpid()}\n")
+    with cluster(directory) as kafka:
+        assert len(kafka.records("t")) == 10
+
+
+def test_a_lock_whose_file_was_removed_meanwhile_is_taken_on_the_new_one(directory, monkeypatch):
+    held = Lock(directory)
+    first = True
+
+    def flock(fd: int) -> bool:
+        nonlocal first
+        if first:  # the holder ends between the opening of the file and the lock
+            first = False
+            held.release(undo=True)
+        return real(fd)
+
+    real = locks._lock
+    monkeypatch.setattr(locks, "_lock", flock)
+    second = Lock(directory)
+    with pytest.raises(ServerError, match="in use"):
+        Lock(directory)
+    second.release()
+
+
+def test_a_stopped_cluster_notices_every_bit_that_flips(directory):
+    with cluster(directory):
+        pass
+    path = directory / FILE
+    whole = path.read_bytes()
+    expected = values(read_directory(directory).image)
+    for at in range(0, len(whole), 11):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << at % 8
+        path.write_bytes(damaged)
+        found = attempt(directory)
+        if isinstance(found, str):
+            assert str(path) in found
+            assert "byte" in found or at < FILE_HEADER.size
+        else:  # in the last frame, which has no change
+            assert values(found.image) == expected
+
+
+@given(seed=st.integers(0, 1 << 32))
+@settings(max_examples=60, deadline=None)
+def test_a_file_that_contradicts_itself_is_refused_in_words(changed_frames, seed):
+    """Its checksums are right: no crash makes such files, but other programs do."""
+    directory, frames = changed_frames
+    draw = Random(seed)
+    number = draw.randrange(len(frames))
+    tree = msgspec.msgpack.decode(frames[number].head)
+    settings_at = Changes.__struct_fields__.index("settings")
+    if tree[settings_at] and draw.random() < 0.3:
+        inner = msgspec.msgpack.decode(tree[settings_at])
+        tree[settings_at] = msgspec.msgpack.encode(mutated(inner, draw))
+    else:
+        tree = mutated(tree, draw)
+    heads = [each.head for each in frames]
+    heads[number] = msgspec.msgpack.encode(tree)
+    data = b"".join(
+        b"".join(frame(head, [memoryview(each.body)]))
+        for head, each in zip(heads, frames, strict=True)
+    )
+    (directory / FILE).write_bytes(file_header() + data)
+    refused = ""
+    try:
+        read_snapshot(directory)
+    except ServerError as error:
+        refused = str(error)
+    assert not refused or str(directory / FILE) in refused or "plays Kafka" in refused
+
+
+@pytest.fixture(scope="module")
+def changed_frames(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Frame]]:
+    """A directory, and the frames of a cluster in which much has happened."""
+    life = Life(3)
+    stored = Stored(life.node.cluster)
+    for _ in range(12):
+        life.step()
+        stored.flush()
+    file = io.BytesIO(stored.data)
+    frames = list(read_frames(file, check_file_header(file), len(stored.data)))
+    return tmp_path_factory.mktemp("changed"), frames
+
+
+def mutated(tree: Any, draw: Random) -> Any:
+    """The tree with another value at one place."""
+    if isinstance(tree, list) and tree and draw.random() < 0.9:
+        at = draw.randrange(len(tree))
+        return [*tree[:at], mutated(tree[at], draw), *tree[at + 1 :]]
+    if isinstance(tree, dict) and tree and draw.random() < 0.9:
+        at = draw.choice(sorted(tree, key=repr))
+        return {**tree, at: mutated(tree[at], draw)}
+    match tree:
+        case bool():
+            return not tree
+        case int():
+            return draw.choice([0, -1, tree + 1, tree - 1, 1 << 31, 1 << 62, -(1 << 62)])
+        case str():
+            return draw.choice(["", "x", "t"])
+        case bytes():
+            return draw.choice([b"", tree[::-1], tree[:-1]])
+        case list():
+            return draw.choice([[], [*tree, *tree[:1]], tree[:-1], tree[::-1]])
+        case dict():
+            return {}
+    return draw.choice([0, None, "x"])
 
 
 def test_a_server_that_cannot_be_started_lets_the_directory_go(directory):
@@ -234,7 +450,7 @@ def test_a_server_that_cannot_be_started_lets_the_directory_go(directory):
 def test_with_sync_nothing_is_acknowledged_before_the_disk_has_it(tmp_path, monkeypatch):
     asked, may_go_on = threading.Event(), threading.Event()
     answered: list[int] = []
-    real = os.fsync
+    real = DISK.sync
 
     def slow(fd: int) -> None:
         asked.set()
@@ -248,7 +464,7 @@ def test_with_sync_nothing_is_acknowledged_before_the_disk_has_it(tmp_path, monk
         clients = [opened.enter_context(Client(kafka.bootstrap_servers)) for _ in range(4)]
         for client in clients:
             client.produce("t", [b"first"])
-        monkeypatch.setattr(data_dirs.os, "fsync", slow)
+        monkeypatch.setattr(DISK, "sync", slow)
         threads = [threading.Thread(target=send, args=(client,)) for client in clients]
         for thread in threads:
             thread.start()
@@ -261,32 +477,29 @@ def test_with_sync_nothing_is_acknowledged_before_the_disk_has_it(tmp_path, monk
         assert sorted(answered) == [4, 5, 6, 7]
 
 
-def test_with_sync_a_crash_of_the_machine_loses_nothing_acknowledged(tmp_path, monkeypatch):
-    on_disk = 0
-    real = os.fsync
-
-    def fsync(fd: int) -> None:
-        nonlocal on_disk
-        size = os.fstat(fd).st_size
-        real(fd)
-        if stat.S_ISREG(os.fstat(fd).st_mode):
-            on_disk = size
-
-    monkeypatch.setattr(data_dirs.os, "fsync", fsync)
+def test_with_sync_a_crash_of_the_machine_loses_nothing_acknowledged(tmp_path, synced):
     data = tmp_path / "data"
     with cluster(data, sync=True) as kafka, Client(kafka.bootstrap_servers) as client:
         for at in range(5):
             client.produce("t", [b"%d" % at])
-            left = tmp_path / str(at)
-            left.mkdir()
-            (left / FILE).write_bytes((data / FILE).read_bytes()[:on_disk])
-            assert values(read_directory(left).image) == [b"%d" % n for n in range(at + 1)]
+            found = as_after_a_crash(data, tmp_path / str(at), synced[-1])
+            assert values(found) == [b"%d" % n for n in range(at + 1)]
 
 
-def test_secured_connections_wait_for_the_disk_as_well(tmp_path, monkeypatch):
-    synced: list[int] = []
-    real = os.fsync
-    monkeypatch.setattr(data_dirs.os, "fsync", lambda fd: (synced.append(fd), real(fd)))
+@pytest.mark.parametrize("over_http", [False, True])
+def test_with_sync_a_crash_of_the_machine_loses_no_topic_of_the_admin_api(
+    tmp_path, synced, over_http
+):
+    data = tmp_path / "data"
+    with cluster(data, sync=True) as kafka:
+        handle = Cluster.connect(kafka.admin_url) if over_http else kafka
+        for at in range(3):
+            handle.topic(f"new{at}").create()
+            found = as_after_a_crash(data, tmp_path / str(at), synced[-1])
+            assert f"new{at}" in {topic.name for topic in found.topics}
+
+
+def test_secured_connections_wait_for_the_disk_as_well(tmp_path, synced):
     options = {"security_protocol": "SASL_PLAINTEXT", "users": {"alice": "secret"}}
     for count in (1, 2):
         kafka = Cluster(brokers=1, topics={"t": 1}, data_dir=tmp_path / "data", **options)
@@ -316,7 +529,7 @@ def test_a_disk_that_is_full_ends_the_server_and_nothing_is_acknowledged(tmp_pat
     try:
         with Client(kafka.bootstrap_servers) as client:
             client.produce("t", [b"kept"])
-            monkeypatch.setattr(data_dirs, "write_all", full)
+            monkeypatch.setattr(DISK, "write", full)
             with pytest.raises(Exception, match=r".") as refused:
                 client.produce("t", [b"lost"])
             assert not isinstance(refused.value, AssertionError)
@@ -331,7 +544,7 @@ def test_pieces_that_are_written_in_part_are_written_on(tmp_path, monkeypatch):
     real = os.writev
     monkeypatch.setattr(os, "writev", lambda fd, pieces: real(fd, [pieces[0][:2]]))
     fd = os.open(tmp_path / "file", os.O_CREAT | os.O_WRONLY)
-    assert write_all(fd, [b"abcd", memoryview(b"efg"), b""]) == 7
+    assert DISK.write(fd, [b"abcd", memoryview(b"efg"), b""]) == 7
     os.close(fd)
     assert (tmp_path / "file").read_bytes() == b"abcdefg"
 

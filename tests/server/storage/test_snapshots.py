@@ -1,4 +1,4 @@
-"""Snapshots of a running cluster, and its clients over a restore."""
+"""Snapshots of a running cluster, and its clients during a restore."""
 
 from __future__ import annotations
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from mockbroker.simulation.exhaustive.explorer import Level, explore
-from mockbroker.simulation.exhaustive.world import Event, World, must
+from mockbroker.simulation.exhaustive.world import Event, ExploredWorld, must
 
 
-class Jugs(World):
+class Jugs(ExploredWorld):
     """Two jugs of 3 and 5 litres. The well-known question is how to measure 4."""
 
     name: ClassVar[str] = "jugs"

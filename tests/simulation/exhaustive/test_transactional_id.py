@@ -6,8 +6,8 @@ import pytest
 
 from mockbroker.core.txn import machine
 from mockbroker.core.txn.events import AddPartitions, Marked
-from mockbroker.core.txn.machine import TransactionalId
-from mockbroker.core.txn.states import ANSWERS, State, TxnRequest, TxnStep
+from mockbroker.core.txn.machine import TransactionMetadata
+from mockbroker.core.txn.states import ANSWERS, State, TxnAction, TxnRequest
 from mockbroker.simulation.exhaustive.explorer import Counterexample, explore
 from mockbroker.simulation.exhaustive.transactional_id import TransactionalIdWorld
 
@@ -33,31 +33,31 @@ def test_the_open_beginnings_have_a_record_in_a_transaction(beginning: tuple[str
 
 
 def test_a_commit_that_is_confirmed_after_an_abort_is_found(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(ANSWERS[State.COMPLETE_ABORT], TxnRequest.TV1_COMMIT, TxnStep.SAME)
+    monkeypatch.setitem(ANSWERS[State.COMPLETE_ABORT], TxnRequest.TV1_COMMIT, TxnAction.REPEAT)
     found = counterexample(5, OPEN_FIRST)
     assert found.violation == "an end is confirmed only if it is what was decided"
 
 
 def test_two_producers_with_one_epoch_are_found(monkeypatch: pytest.MonkeyPatch):
-    prepare = TransactionalId._move
+    prepare = TransactionMetadata._begin_transition
 
-    def without_a_new_epoch(self: TransactionalId, trigger, image, event) -> None:
+    def without_a_new_epoch(self: TransactionMetadata, trigger, image, event) -> None:
         if trigger.name == "INITIALISED" and self.epoch >= 0:
             image = type(image)(
                 **{f: getattr(image, f) for f in image.__struct_fields__} | {"epoch": self.epoch}
             )
         prepare(self, trigger, image, event)
 
-    monkeypatch.setattr(TransactionalId, "_move", without_a_new_epoch)
+    monkeypatch.setattr(TransactionMetadata, "_begin_transition", without_a_new_epoch)
     found = counterexample(4, SECOND)
     assert found.violation == "no two producers have the same epoch"
     assert found.events == (("init", 0), ("stored",), ("init", 1), ("stored",))
 
 
 def test_an_end_before_all_markers_are_written_is_found(monkeypatch: pytest.MonkeyPatch):
-    marked = TransactionalId._on_marked
+    marked = TransactionMetadata._on_marked
 
-    def takes_one_for_all(self: TransactionalId, event, now_ms: int) -> None:
+    def takes_one_for_all(self: TransactionMetadata, event, now_ms: int) -> None:
         marked(self, Marked(tuple(self.partitions)), now_ms)
 
     monkeypatch.setitem(machine._HANDLERS, Marked, takes_one_for_all)
@@ -65,15 +65,15 @@ def test_an_end_before_all_markers_are_written_is_found(monkeypatch: pytest.Monk
 
 
 def test_a_decision_that_a_new_coordinator_forgets_is_found(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(TransactionalId, "_complete", lambda *_: None)
+    monkeypatch.setattr(TransactionMetadata, "_complete", lambda *_: None)
     found = counterexample(2, OPEN_SECOND)
     assert found.violation == "markers are on their way to whoever lacks one"
 
 
 def test_a_move_that_does_not_wait_for_the_one_before_is_found(monkeypatch: pytest.MonkeyPatch):
-    add = TransactionalId._on_add
+    add = TransactionMetadata._on_add
 
-    def at_once(self: TransactionalId, event, now_ms: int) -> None:
+    def at_once(self: TransactionMetadata, event, now_ms: int) -> None:
         pending, self.pending = self.pending, None
         add(self, event, now_ms)
         self.pending = self.pending or pending

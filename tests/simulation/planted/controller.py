@@ -146,9 +146,7 @@ def fenced_controller_stays() -> Planting:
 
 @planted("A broker that is unfenced does not make leaderless partitions look for a leader.")
 def unfencing_elects_nobody() -> Planting:
-    return rewritten(
-        Controller.unfence, 'self._for_each(self._elect_if_leaderless, "unfenced")', "pass"
-    )
+    return rewritten(Controller.unfence, 'self._change(partition).apply("unfenced")', "pass")
 
 
 @planted("A broker that is heard of again is fenced all the same when its time is up.")
@@ -174,7 +172,7 @@ def broker_epoch_stays() -> Planting:
 @planted("When brokers part, the controller stays where the fewest are.")
 def controller_stays_with_the_few() -> Planting:
     return rewritten(
-        Controller._place_controller, "self.take_over(min(alive or largest[0]))", "pass"
+        Controller._move_controller, "self.take_over(min(alive or largest[0]))", "pass"
     )
 
 
@@ -198,6 +196,6 @@ def unclean_leader_keeps_isr() -> Planting:
 def failed_directory_stays_in_sync() -> Planting:
     return rewritten(
         Controller._leave_isrs,
-        "(path is None or place_of(partition) == path)",
+        "(path is None or dir_of(partition) == path)",
         "path is None",
     )

@@ -49,18 +49,18 @@ def unloading_answers_nobody() -> Planting:
 
 @planted("What was given up is settled once more when the write is replicated after all.")
 def given_up_is_settled_again() -> Planting:
-    return rewritten(CoordinatorShard._give_up, "self._deferred.remove(deferred)", "pass")
+    return rewritten(CoordinatorShard._time_out, "self._deferred.remove(deferred)", "pass")
 
 
 @planted("A coordinator that reads a partition anew leaves alive what it knew of it before.")
 def former_shard_lives_on() -> Planting:
-    return rewritten(CoordinatorRuntime._open, "former.unload()", "pass")
+    return rewritten(CoordinatorRuntime._start_load, "former.unload()", "pass")
 
 
 @planted("A shard goes on when another broker leads its partition.")
 def shard_outlives_leadership() -> Planting:
     return rewritten(
-        CoordinatorShard.fits,
+        CoordinatorShard.is_current_for,
         "and partition.leader_id == self.coordinator.broker_id",
         "and partition.leader_id != -2",
     )
@@ -113,9 +113,9 @@ def former_shard_is_kept() -> Planting:
 @planted("A transaction coordinator does not notice that it leads under another epoch.")
 def coordinator_epoch_stays() -> Planting:
     return rewritten(
-        TransactionShard.fits,
-        "return super().fits(partition) and partition.leader_epoch == self.epoch",
-        "return super().fits(partition)",
+        TransactionShard.is_current_for,
+        "return super().is_current_for(partition) and partition.leader_epoch == self.epoch",
+        "return super().is_current_for(partition)",
     )
 
 

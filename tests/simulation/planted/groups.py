@@ -75,7 +75,7 @@ def rebalance_leaves_syncs_waiting() -> Planting:
 def sessions_never_end() -> Planting:
     return rewritten(
         rebalance.on_tick,
-        "_on_session_end(group, timer, now_ms)",
+        "_on_session_expired(group, timer, now_ms)",
         "continue",
     )
 

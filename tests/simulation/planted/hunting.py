@@ -7,12 +7,10 @@ only where a law is broken.
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
-from types import FrameType
 from typing import NamedTuple
 
 from mockbroker.cli.simulation_audit import AUDIT
@@ -21,6 +19,7 @@ from mockbroker.simulation.laws.base import TIME_GOES_ON
 from mockbroker.simulation.many import result_of
 from tests.simulation.planted.auditing import anomalies
 from tests.simulation.planted.planting import Planted, PlantingError, load_all
+from tests.support.cpu_limit import cpu_limit
 
 SCHEDULES = 2_000
 PATIENCE_S = 8  # of CPU; a schedule takes a tenth of a second
@@ -48,26 +47,10 @@ class _HangError(BaseException):  # so that nobody on the way catches it
     """A schedule does not come to its end."""
 
 
-@contextmanager
-def _impatient(patience_s: int) -> Iterator[None]:
-    """Raise _HangError in the main thread when it takes more CPU than that."""
-
-    def give_up(_: int, __: FrameType | None) -> None:
-        raise _HangError
-
-    former = signal.signal(signal.SIGVTALRM, give_up)
-    signal.setitimer(signal.ITIMER_VIRTUAL, patience_s)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, former)
-
-
 def violations(seed: int) -> list[Violation]:
     """The laws that the schedule of a seed breaks. A hang is a broken law, too."""
     try:
-        with _impatient(PATIENCE_S):
+        with cpu_limit(PATIENCE_S, _HangError()):
             return result_of(seed).violations
     except _HangError:
         return [Violation(TIME_GOES_ON, "it does not end", -1, -1)]
@@ -116,7 +99,7 @@ def hunt(names: Iterable[str], schedules: int, first_seed: int = 0) -> Iterator[
 def _judged(bug: Planted, seed: int) -> str:
     """The anomalies that the audit calls bugs, by their names; empty where it sees none."""
     try:
-        with _impatient(PATIENCE_S), bug.plant():
+        with cpu_limit(PATIENCE_S, _HangError()), bug.plant():
             return ", ".join(anomalies(seed) or ())
     except (_HangError, Exception):  # then there is no history to judge
         return ""

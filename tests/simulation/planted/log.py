@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mockbroker.core.log.epoch_cache import EpochCache
-from mockbroker.core.log.producer_state import ProducerStates
+from mockbroker.core.log.leader_epoch_cache import LeaderEpochCache
+from mockbroker.core.log.producer_state import ProducerStateManager
 from mockbroker.core.log.replica_log import ReplicaLog
 from tests.simulation.planted.planting import Planting, planted, rewritten
 
@@ -21,7 +21,7 @@ def truncation_keeps_epochs() -> Planting:
 @planted("An epoch that begins at the new log end survives the cut.")
 def truncation_keeps_last_epoch() -> Planting:
     return rewritten(
-        EpochCache.truncate_from_end,
+        LeaderEpochCache.truncate_from_end,
         "self._starts[-1] >= log_end_offset",
         "self._starts[-1] > log_end_offset",
     )
@@ -30,7 +30,7 @@ def truncation_keeps_last_epoch() -> Planting:
 @planted("The end of an epoch is told as the offset where it begins.")
 def epoch_end_is_its_start() -> Planting:
     return rewritten(
-        EpochCache.end_offset_for,
+        LeaderEpochCache.end_offset_for,
         "return floor, self._starts[following]",
         "return floor, self._starts[max(following - 1, 0)]",
     )
@@ -63,7 +63,7 @@ def reads_go_one_batch_too_far() -> Planting:
 @planted("A producer of the epoch before is not fenced.")
 def previous_epoch_is_let_in() -> Planting:
     return rewritten(
-        ProducerStates.check,
+        ProducerStateManager.check,
         "entry is not None and epoch < entry.epoch:",
         "entry is not None and epoch < entry.epoch - 1:",
     )
@@ -72,7 +72,7 @@ def previous_epoch_is_let_in() -> Planting:
 @planted("A retried batch is not recognised, because it is looked for among the earlier ones.")
 def last_batch_is_no_duplicate() -> Planting:
     return rewritten(
-        ProducerStates.find_duplicate,
+        ProducerStateManager.find_duplicate,
         "for batch in entry.batches:",
         "for batch in entry.batches[:-1]:",
     )
@@ -81,7 +81,7 @@ def last_batch_is_no_duplicate() -> Planting:
 @planted("Sequence numbers may skip: only those that go back are refused.")
 def sequences_may_skip() -> Planting:
     return rewritten(
-        ProducerStates.check,
+        ProducerStateManager.check,
         "if first_sequence != (0 if last == SEQUENCE_MAX else last + 1):",
         "if first_sequence < (0 if last == SEQUENCE_MAX else last + 1):",
     )
@@ -90,7 +90,7 @@ def sequences_may_skip() -> Planting:
 @planted("A retried batch is appended again: it is compared with the wrong end of the sequence.")
 def duplicates_are_appended() -> Planting:
     return rewritten(
-        ProducerStates.append,
+        ProducerStateManager.append,
         "entry.last_sequence = batch.last_sequence",
         "entry.last_sequence = batch.first_sequence - 1",
     )
@@ -99,7 +99,7 @@ def duplicates_are_appended() -> Planting:
 @planted("A transaction whose marker is not replicated yet does not hold the LSO back.")
 def unreplicated_markers_count() -> Planting:
     return rewritten(
-        ProducerStates.append_marker,
+        ProducerStateManager.append_marker,
         "self._unreplicated[first] = self.last_marker = offset",
         "pass",
     )
@@ -108,7 +108,7 @@ def unreplicated_markers_count() -> Planting:
 @planted("A marker right below the high watermark still holds the LSO back.")
 def marker_below_watermark_holds() -> Planting:
     return rewritten(
-        ProducerStates.high_watermark_moved,
+        ProducerStateManager.high_watermark_moved,
         "if marker >= high_watermark",
         "if marker >= high_watermark - 1",
     )
@@ -117,7 +117,7 @@ def marker_below_watermark_holds() -> Planting:
 @planted("A marker is taken for replicated as soon as the high watermark reaches it.")
 def marker_at_watermark_is_through() -> Planting:
     return rewritten(
-        ProducerStates.high_watermark_moved,
+        ProducerStateManager.high_watermark_moved,
         "if marker >= high_watermark",
         "if marker > high_watermark",
     )
@@ -128,7 +128,7 @@ def marker_at_watermark_is_through() -> Planting:
 )
 def open_transaction_hides_decided_one() -> Planting:
     return rewritten(
-        ProducerStates.first_unstable_offset,
+        ProducerStateManager.first_unstable_offset,
         "return unreplicated if ongoing < 0 else min(ongoing, unreplicated)",
         "return unreplicated if ongoing < 0 else ongoing",
     )
@@ -136,20 +136,22 @@ def open_transaction_hides_decided_one() -> Planting:
 
 @planted("Each batch of a transaction is taken for its first.")
 def transaction_begins_again() -> Planting:
-    return rewritten(ProducerStates.append, "if entry.transaction_start < 0:", "if transactional:")
+    return rewritten(
+        ProducerStateManager.append, "if entry.transaction_start < 0:", "if transactional:"
+    )
 
 
 @planted("An aborted transaction is noted only if no other one is open.")
 def aborted_index_has_gaps() -> Planting:
     return rewritten(
-        ProducerStates.append_marker, "if aborted:", "if aborted and not self._ongoing:"
+        ProducerStateManager.append_marker, "if aborted:", "if aborted and not self._ongoing:"
     )
 
 
 @planted("An aborted transaction that began before the fetch is not told of.")
 def aborts_before_the_fetch_are_hidden() -> Planting:
     return rewritten(
-        ProducerStates.aborted_between,
+        ProducerStateManager.aborted_between,
         "if aborted[middle].last_offset < fetch_offset:",
         "if aborted[middle].first_offset < fetch_offset:",
     )
@@ -158,7 +160,7 @@ def aborts_before_the_fetch_are_hidden() -> Planting:
 @planted("An aborted transaction counts from the marker, not from its first record.")
 def aborts_begin_at_their_marker() -> Planting:
     return rewritten(
-        ProducerStates.append_marker,
+        ProducerStateManager.append_marker,
         "AbortedTransaction(producer_id, first, offset, stable)",
         "AbortedTransaction(producer_id, offset, offset, stable)",
     )

@@ -11,7 +11,7 @@ from tests.simulation.planted.planting import Planting, planted, rewritten
 @planted("A stale leader's log is not parted from the newest image's partition.")
 def stale_leader_has_no_replica() -> Planting:
     return rewritten(
-        MetadataCache.own,
+        MetadataCache.unshare,
         "own[leader.node_id] = Replica(leader.node_id, current.log, current.high_watermark)",
         "pass",
     )
@@ -19,7 +19,7 @@ def stale_leader_has_no_replica() -> Planting:
 
 @planted("The controller changes partitions under the eyes of brokers that cannot hear of it.")
 def images_are_not_parted() -> Planting:
-    return rewritten(MetadataCache.own, "if not holders:", "if holders is not None:")
+    return rewritten(MetadataCache.unshare, "if not sharing:", "if sharing is not None:")
 
 
 @planted("A broker that hears the controller again does not apply what has changed.")
@@ -29,7 +29,7 @@ def nothing_is_applied() -> Planting:
 
 @planted("What was kept for the controller is not sent when the controller is heard again.")
 def forwarded_requests_are_forgotten() -> Planting:
-    return rewritten(MetadataPublisher.publish, "for go in waiting:\n        go()", "pass")
+    return rewritten(MetadataPublisher.publish, "for call in waiting:\n        call()", "pass")
 
 
 @planted("Coordinators are not told that their broker hears the controller again.")
@@ -41,35 +41,37 @@ def coordinators_hear_nothing() -> Planting:
 def stale_waiters_wait_on() -> Planting:
     return rewritten(
         MetadataPublisher._apply,
-        "known.take_metadata(current)\n        known.notify()",
-        "known.take_metadata(current)",
+        "known.copy_metadata_from(current)\n        known.notify()",
+        "known.copy_metadata_from(current)",
     )
 
 
 @planted("A broker that led without knowing better brings no log of its own.")
 def stale_leader_brings_no_log() -> Planting:
     return rewritten(
-        MetadataPublisher._bring_log, "if known.leader_id == node_id:", "if known.leader_id < 0:"
+        MetadataPublisher._keep_log, "if known.leader_id == node_id:", "if known.leader_id < 0:"
     )
 
 
 @planted("A broker that hears late of its leadership does not begin its epoch.")
 def late_leader_begins_no_epoch() -> Planting:
-    return rewritten(MetadataPublisher._bring_log, "current.begin_epoch(new_leader=True)", "pass")
+    return rewritten(MetadataPublisher._keep_log, "current.begin_epoch(new_leader=True)", "pass")
 
 
 @planted("A leader that hears the controller again takes its followers for as far as it is.")
 def leading_on_trusts_followers() -> Planting:
     return rewritten(
-        MetadataPublisher._lead_on,
-        "n: followers.get(n) or FollowerState.unknown(n, in_sync=n in known.isr, now_ms=now_ms)",
+        MetadataPublisher._continue_leadership,
+        "n: followers.get(n) or FollowerState.reset(n, in_sync=n in known.isr, now_ms=now_ms)",
         "n: FollowerState.caught_up(n, known.log, now_ms)",
     )
 
 
 @planted("A leader that hears the controller again does not hear of its new ISR.")
 def leading_on_keeps_the_isr() -> Planting:
-    return rewritten(MetadataPublisher._lead_on, "known.take_metadata(current)", "pass")
+    return rewritten(
+        MetadataPublisher._continue_leadership, "known.copy_metadata_from(current)", "pass"
+    )
 
 
 @planted("Brokers that lose the controller go on to share logs with those that hear it.")
@@ -82,7 +84,7 @@ def losing_parts_no_logs() -> Planting:
 @planted("A broker does not take over the ISR of the newest image.")
 def isr_is_not_taken_over() -> Planting:
     return rewritten(
-        Partition.take_metadata,
+        Partition.copy_metadata_from,
         "self.replicas, self.isr, self.isr_in_flight = newer.replicas, newer.isr, _NO_ISR",
         "self.replicas, self.isr_in_flight = newer.replicas, _NO_ISR",
     )

@@ -14,7 +14,7 @@ from tests.simulation.planted.planting import Planting, planted, put, rewritten
 @planted("The high watermark does not wait for a replica that is about to join the ISR.")
 def watermark_passes_isr_in_flight() -> Planting:
     return rewritten(
-        Partition._waits_for,
+        Partition._should_wait_for,
         "if node_id in self.isr or node_id in self.isr_in_flight:",
         "if node_id in self.isr:",
     )
@@ -59,15 +59,15 @@ def watermark_rises_below_min_isr() -> Planting:
 def min_isr_is_off_by_one() -> Planting:
     return rewritten(
         Partition.under_min_isr,
-        "return len(self.isr) < self.effective_min_isr",
-        "return len(self.isr) < self.effective_min_isr - 1",
+        "count = len(self.isr)",
+        "count = len(self.isr) + 1",
     )
 
 
 @planted("A follower takes the leader's high watermark over even beyond its own log.")
 def follower_watermark_beyond_log() -> Planting:
     return rewritten(
-        Replica.follow_high_watermark,
+        Replica.update_high_watermark,
         "offset = max(min(offset, self.log.end_offset), self.log.start_offset)",
         "offset = max(offset, self.log.start_offset)",
     )
@@ -110,9 +110,7 @@ def isr_ignores_epoch_start() -> Planting:
 @planted("A refused change of the ISR stays in flight for ever.")
 def refused_isr_stays_in_flight() -> Planting:
     return rewritten(
-        LeaderReplication._altered,
-        "if partition.isr_in_flight is request.isr:",
-        "if partition.isr_in_flight is request.isr and error is ErrorCode.NONE:",
+        LeaderReplication._revert_isr, "self._requested, partition.isr_in_flight = None, ()", "pass"
     )
 
 
@@ -154,7 +152,7 @@ def divergence_is_off_by_one() -> Planting:
 def leader_ignores_fetch_epochs() -> Planting:
     return rewritten(
         LeaderReplication._refusal,
-        "error = partition.check_leader_epoch(hop.question.leader_epoch)",
+        "error = partition.check_leader_epoch(hop.fetcher_request.leader_epoch)",
         "error = 0",
     )
 
@@ -179,8 +177,8 @@ def watermark_rises_in_silence() -> Planting:
 def parked_fetches_sleep_on() -> Planting:
     return rewritten(
         LeaderReplication._complete_parked,
-        "if log.end_offset != hop.question.offset",
-        "if log.end_offset < 0",
+        "log.end_offset != hop.fetcher_request.offset",
+        "log.end_offset < 0",
     )
 
 
@@ -188,7 +186,7 @@ def parked_fetches_sleep_on() -> Planting:
 def new_leader_trusts_followers() -> Planting:
     return rewritten(
         Partition.begin_epoch,
-        "FollowerState.unknown(node_id, in_sync=node_id in self.isr, now_ms=now_ms)",
+        "FollowerState.reset(node_id, in_sync=node_id in self.isr, now_ms=now_ms)",
         "FollowerState.caught_up(node_id, self.log, now_ms)",
     )
 
@@ -253,13 +251,13 @@ def refused_follower_gives_up() -> Planting:
     return put(
         fetcher.TRANSITIONS,
         fetcher.Refused,
-        (fetcher.Step.DROP,) * 4,
+        (fetcher.FetcherAction.DROP,) * 4,
     )
 
 
 @planted("A follower that got no answer does not ask again.")
 def lost_answer_ends_fetching() -> Planting:
-    return put(fetcher.TRANSITIONS, fetcher.RetryDue, (fetcher.Step.DROP,) * 4)
+    return put(fetcher.TRANSITIONS, fetcher.RetryDue, (fetcher.FetcherAction.DROP,) * 4)
 
 
 @planted("A follower cuts its log where its own epoch ended, and not where the leader's did.")
@@ -292,7 +290,7 @@ def unknown_epoch_cuts_nothing() -> Planting:
 @planted("A follower that is beyond the leader's log end stays there.")
 def beyond_the_end_is_kept() -> Planting:
     return rewritten(
-        ReplicaFetcher._jump,
+        ReplicaFetcher._move_into_range,
         "if answer.log_end_offset < log.end_offset:",
         "if answer.log_end_offset < 0:",
     )
@@ -301,7 +299,7 @@ def beyond_the_end_is_kept() -> Planting:
 @planted("The question for the leader that is lost on its way is not given up.")
 def unsent_questions_are_forgotten() -> Planting:
     return rewritten(
-        ReplicaManager.unanswered,
-        "self._wake_after(hop.key, hop.replica, hop.question.number, timeout_ms)",
+        ReplicaManager.handle_loss,
+        "self._retry_after(hop.key, hop.replica, hop.fetcher_request.number, timeout_ms)",
         "pass",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.log.producer_state import ProducerStates
+from mockbroker.core.log.producer_state import ProducerStateManager
 from mockbroker.core.snapshot import capture, logs, restore
 from tests.simulation.planted.planting import Planting, planted, rewritten
 
@@ -10,7 +10,7 @@ from tests.simulation.planted.planting import Planting, planted, rewritten
 @planted("Of the leader epochs of a log only that of its start is captured.")
 def later_epochs_are_not_captured() -> Planting:
     return rewritten(
-        logs.twin_of, "log.epochs.fork(log.end_offset + 1)", "log.epochs.fork(log.start_offset + 1)"
+        logs.copy_of, "log.epochs.fork(log.end_offset + 1)", "log.epochs.fork(log.start_offset + 1)"
     )
 
 
@@ -35,7 +35,7 @@ def own_replicas_are_not_restored() -> Planting:
 def followers_are_restored_caught_up() -> Planting:
     return rewritten(
         restore._partition,
-        "FollowerState.unknown(\n",
+        "FollowerState.reset(\n",
         "(lambda n, **_: FollowerState.caught_up(n, partition.log, cluster.runtime.now_ms()))(\n",
     )
 
@@ -47,7 +47,7 @@ def ids_begin_anew() -> Planting:
 
 @planted("Coordinators are not told of the partitions that a restored cluster leads.")
 def restored_coordinators_sleep() -> Planting:
-    return rewritten(restore._go_on, "cluster.leader_changed(partition)", "pass")
+    return rewritten(restore._start_partition, "cluster.leader_changed(partition)", "pass")
 
 
 @planted("A restored broker that ended uncleanly is taken at its word.")
@@ -59,7 +59,7 @@ def unclean_ends_are_not_restored() -> Planting:
 def restored_epochs_stay() -> Planting:
     return rewritten(
         restore._raise_epoch,
-        "if _looks_like(partition, former):",
+        "if _is_unchanged(partition, former):",
         "if former.topic is not partition:",
     )
 
@@ -78,23 +78,23 @@ def reassignments_are_not_restored() -> Planting:
 
 @planted("A broker whose session was running out is fenced no more after a restart.")
 def fencing_is_not_restored() -> Planting:
-    return rewritten(restore._begin, "if each.fence_at_ms is not None", "if False")
+    return rewritten(restore._start, "if each.fence_at_ms is not None", "if False")
 
 
 @planted("The aborted transactions of a log are not copied.")
 def copies_forget_aborts() -> Planting:
-    return rewritten(ProducerStates.fork, "copy.aborted = list(self.aborted)", "pass")
+    return rewritten(ProducerStateManager.fork, "copy.aborted = list(self.aborted)", "pass")
 
 
 @planted("The open transactions of a log are not copied.")
 def copies_forget_open_transactions() -> Planting:
-    return rewritten(ProducerStates.fork, "copy._ongoing = dict(self._ongoing)", "pass")
+    return rewritten(ProducerStateManager.fork, "copy._ongoing = dict(self._ongoing)", "pass")
 
 
 @planted("Producers of a copied log share what they are known for with the original.")
 def copies_share_producers() -> Planting:
     return rewritten(
-        ProducerStates.fork,
+        ProducerStateManager.fork,
         "{key: entry.fork() for key, entry in self._entries.items()}",
         "dict(self._entries)",
     )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from mockbroker.core.groups.offsets import OffsetStore
-from mockbroker.core.log.producer_state import ProducerStates
+from mockbroker.core.log.producer_state import ProducerStateManager
 from mockbroker.core.txn import loader, marker_channel_manager, markers
-from mockbroker.core.txn.base import TransactionBase
-from mockbroker.core.txn.machine import TransactionalId
+from mockbroker.core.txn.machine import TransactionMetadata
 from mockbroker.core.txn.marker_channel_manager import MarkerHop, TransactionMarkerChannelManager
 from mockbroker.core.txn.shard import TransactionShard
 from mockbroker.core.txn.verification import _CoordinatorRequest
@@ -17,7 +16,7 @@ from tests.simulation.planted.planting import Planting, planted, replaced, rewri
 @planted("A producer of an older epoch may end the transaction of a newer one.")
 def zombies_end_transactions() -> Planting:
     return rewritten(
-        TransactionalId._answer_to_end,
+        TransactionMetadata._answer_to_end,
         "if end.epoch != self.epoch and not again:",
         "if end.epoch > self.epoch and not again:",
     )
@@ -26,7 +25,7 @@ def zombies_end_transactions() -> Planting:
 @planted("A producer of an older epoch may add partitions.")
 def zombies_add_partitions() -> Planting:
     return rewritten(
-        TransactionBase._check_producer,
+        TransactionMetadata._check_producer,
         "return NONE if epoch == self.epoch else FENCED",
         "return NONE if epoch <= self.epoch else FENCED",
     )
@@ -35,7 +34,7 @@ def zombies_add_partitions() -> Planting:
 @planted("A transaction is complete when the first of its partitions has its marker.")
 def one_marker_is_enough() -> Planting:
     return rewritten(
-        TransactionalId._on_marked,
+        TransactionMetadata._on_marked,
         "if not self.partitions:\n        self._complete()",
         "self.partitions.clear()\n    self._complete()",
     )
@@ -43,13 +42,13 @@ def one_marker_is_enough() -> Planting:
 
 @planted("A transaction that was decided is not carried on after the coordinator has moved.")
 def decided_is_not_carried_on() -> Planting:
-    return rewritten(TransactionalId._on_loaded, "if self.state in _PREPARED:", "if False:")
+    return rewritten(TransactionMetadata._on_loaded, "if self.state in _PREPARED:", "if False:")
 
 
 @planted("Whatever was decided is aborted after the coordinator has moved.")
 def loading_aborts() -> Planting:
     return rewritten(
-        TransactionalId._complete,
+        TransactionMetadata._complete,
         "committed=self.state is State.PREPARE_COMMIT",
         "committed=self.state is State.PREPARE_COMMIT and self._event is not None",
     )
@@ -58,7 +57,7 @@ def loading_aborts() -> Planting:
 @planted("A transaction that takes too long is never aborted.")
 def no_timeout() -> Planting:
     return rewritten(
-        TransactionalId._on_tick,
+        TransactionMetadata._on_tick,
         "self._fence(tick, tick.server_version, tick.new_producer_id, now_ms)",
         "pass",
     )
@@ -66,13 +65,13 @@ def no_timeout() -> Planting:
 
 @planted("A transaction that timed out is aborted under the epoch that its producer has.")
 def timeout_does_not_fence() -> Planting:
-    return rewritten(TransactionalId._fence, "self.epoch += 1", "pass")
+    return rewritten(TransactionMetadata._fence, "self.epoch += 1", "pass")
 
 
 @planted("A producer that starts anew gets the epoch of the one before it.")
 def new_producer_same_epoch() -> Planting:
     return rewritten(
-        TransactionalId._renew,
+        TransactionMetadata._bump_epoch,
         "self.producer_id, self.epoch + 1, self.epoch",
         "self.producer_id, max(self.epoch, 0), self.epoch",
     )
@@ -80,15 +79,15 @@ def new_producer_same_epoch() -> Planting:
 
 @planted("With the second protocol the end of a transaction does not raise the epoch.")
 def ends_do_not_raise_the_epoch() -> Planting:
-    return rewritten(TransactionalId._prepare, "epoch=self.epoch + 1,", "epoch=self.epoch,")
+    return rewritten(TransactionMetadata._prepare, "epoch=self.epoch + 1,", "epoch=self.epoch,")
 
 
 @planted("A producer that starts anew does not end what is open.")
 def start_ends_nothing() -> Planting:
     return rewritten(
-        TransactionalId._on_init,
+        TransactionMetadata._on_init,
         "answer = self._fence(init, init.server_version, init.new_producer_id, now_ms)",
-        "answer = self._renew(init, now_ms)",
+        "answer = self._bump_epoch(init, now_ms)",
     )
 
 
@@ -104,7 +103,9 @@ def decided_before_stored() -> Planting:
 @planted("Partitions that are added forget those that were added before.")
 def added_partitions_replace() -> Planting:
     return rewritten(
-        TransactionalId._on_add, "partitions=(*self.partitions, *new),", "partitions=tuple(new),"
+        TransactionMetadata._on_add,
+        "partitions=(*self.partitions, *new),",
+        "partitions=tuple(new),",
     )
 
 
@@ -136,7 +137,7 @@ def lost_markers_stay_lost() -> Planting:
 @planted("A marker that is lost on its way is forgotten.")
 def unsent_markers_are_forgotten() -> Planting:
     return rewritten(
-        MarkerHop.unreached,
+        MarkerHop.disconnected,
         "self._markers.retry(self.pending)",
         "self._markers.pending_markers.pop(self.pending, None)",
     )
@@ -163,7 +164,7 @@ def markers_count_at_once() -> Planting:
 @planted("A leader takes the marker of a coordinator that is none any more.")
 def former_coordinators_write_markers() -> Planting:
     return rewritten(
-        ProducerStates.check_marker,
+        ProducerStateManager.check_marker,
         "if coordinator_epoch < entry.coordinator_epoch:",
         "if coordinator_epoch < 0:",
     )
@@ -172,7 +173,7 @@ def former_coordinators_write_markers() -> Planting:
 @planted("A leader takes a marker of an epoch that is over.")
 def late_markers_are_taken() -> Planting:
     return rewritten(
-        ProducerStates.check_marker,
+        ProducerStateManager.check_marker,
         "if epoch < entry.epoch or (late and entry.transaction_start >= 0):",
         "if late and entry.transaction_start < 0:",
     )
@@ -181,7 +182,7 @@ def late_markers_are_taken() -> Planting:
 @planted("A batch may open a transaction although nobody has verified it.")
 def unverified_batches_are_taken() -> Planting:
     return rewritten(
-        ProducerStates.check_guard,
+        ProducerStateManager.check_guard,
         "return _NONE if self.guards.get(producer_id) is guard else _INVALID_TXN_STATE",
         "return _NONE",
     )
@@ -189,13 +190,15 @@ def unverified_batches_are_taken() -> Planting:
 
 @planted("A marker does not end the verification of what was sent before it.")
 def markers_leave_guards() -> Planting:
-    return rewritten(ProducerStates.append_marker, "self.guards.pop(producer_id, None)", "pass")
+    return rewritten(
+        ProducerStateManager.append_marker, "self.guards.pop(producer_id, None)", "pass"
+    )
 
 
 @planted("A partition counts as verified whatever the coordinator says.")
 def verification_always_succeeds() -> Planting:
     return rewritten(
-        TransactionBase.verify,
+        TransactionMetadata.verify,
         "[NONE if p in self.partitions else NOT_IN_TRANSACTION for p in partitions]",
         "[NONE for p in partitions]",
     )

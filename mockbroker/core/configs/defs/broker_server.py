@@ -16,7 +16,11 @@ from mockbroker.core.configs.defs.kinds import (
     list_of,
     one_of,
 )
-from mockbroker.core.configs.differences import FAILURE_DETECTION, FETCH_MAKES_WAY
+from mockbroker.core.configs.differences import (
+    AUTO_CREATED_AT_ONCE,
+    FAILURE_DETECTION,
+    FETCH_YIELDS,
+)
 
 SERVER: tuple[ConfigDef, ...] = (
     ConfigDef("advertised.listeners", LIST, None, list_of(empty=False)),
@@ -69,7 +73,11 @@ SERVER: tuple[ConfigDef, ...] = (
     ConfigDef("metrics.num.samples", INT, "2", at_least(1)),
     ConfigDef("metrics.recording.level", STRING, "INFO"),
     ConfigDef("metrics.sample.window.ms", LONG, "30000", at_least(1)),
-    # Our own, not Kafka's: how long a coordinator reads its log when it takes over,
+    # Our own, not Kafka's: whether the Metadata that creates a topic has it in its answer,
+    ConfigDef(AUTO_CREATED_AT_ONCE, BOOLEAN, "true", mode=CLUSTER_WIDE, internal=True),
+    # how many records a batch may have,
+    ConfigDef("mockbroker.batch.records.max", INT, "100000", at_least(1), internal=True),
+    # how long a coordinator reads its log when it takes over,
     ConfigDef("mockbroker.coordinator.load.ms", INT, "0", at_least(0), internal=True),
     # when the controller notices that a broker has failed,
     ConfigDef(
@@ -81,7 +89,7 @@ SERVER: tuple[ConfigDef, ...] = (
         internal=True,
     ),
     # whether a Fetch that waits is answered when its client's next request arrives,
-    ConfigDef(FETCH_MAKES_WAY, BOOLEAN, "true", mode=CLUSTER_WIDE, internal=True),
+    ConfigDef(FETCH_YIELDS, BOOLEAN, "true", mode=CLUSTER_WIDE, internal=True),
     # how long new partitions wait for their first leader,
     ConfigDef("mockbroker.partition.creation.ms", INT, "0", at_least(0), internal=True),
     # how followers keep up, and how they find where to cut their logs.
@@ -95,6 +103,10 @@ SERVER: tuple[ConfigDef, ...] = (
         one_of("fetch", "epoch", "hw"),
         internal=True,
     ),
+    # How many partitions the fetch sessions of one broker may have together.
+    ConfigDef("mockbroker.fetch.session.partitions.max", INT, "250000", at_least(0), internal=True),
+    # How many elements the arrays and tagged sections of one request may have together.
+    ConfigDef("mockbroker.request.elements.max", INT, "50000", at_least(1), internal=True),
     # How long the markers of a transaction take, each after the one before.
     ConfigDef("mockbroker.transaction.marker.delay.ms", INT, "0", at_least(0), internal=True),
     ConfigDef("node.id", INT, None, at_least(0)),

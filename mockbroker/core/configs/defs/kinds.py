@@ -1,7 +1,7 @@
-"""What a config definition is: a name, a type, a default, and the values it accepts.
+"""The definition of a config: its name, type, default and validator.
 
-Values travel as text. `ConfigDef.parse` gives the typed value and raises ConfigValueError in the
-cases in which Kafka's ConfigDef and its validators refuse one, with their message.
+In messages a value is text. `ConfigDef.parse` returns the typed value, or raises ConfigValueError
+with the message of Kafka's ConfigDef and its validators.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ ConfigValue: TypeAlias = bool | int | float | str | tuple[str, ...] | None
 
 
 class Validator(NamedTuple):
-    """Which values a config accepts. `valid` says it in words, for the docs. `check` gets the name
-    and the typed value, and raises ConfigValueError with the message of Kafka's validator.
+    """The validator of a config. `valid` describes the valid values for the docs. `check` gets the
+    name and the typed value, and raises ConfigValueError with the message of Kafka's validator.
     """
 
     valid: str
@@ -51,7 +51,7 @@ PASSWORD = ConfigType.PASSWORD
 
 
 class UpdateMode(IntEnum):
-    """Whether a broker config can change while the broker runs, and for whom."""
+    """Whether a broker config can change while the broker runs, for one broker or for all."""
 
     READ_ONLY = 0
     PER_BROKER = 1
@@ -71,7 +71,7 @@ _JAVA_TRIMS = "".join(map(chr, range(0x21)))  # java.lang.String.trim
 
 
 class ConfigDef(NamedTuple):
-    """One config. `default` is text, None if there is none. `internal` ones are never described."""
+    """One config. `default` is text or None. DescribeConfigs omits `internal` configs."""
 
     name: str
     type: ConfigType
@@ -97,7 +97,7 @@ class ConfigDef(NamedTuple):
 
 
 def parse_as(name: str, kind: ConfigType, text: str) -> ConfigValue:
-    """Turn text into a value of `kind` (ConfigDef.parseType); ConfigValueError when it is none."""
+    """Parse text as a value of `kind` (ConfigDef.parseType). Raises ConfigValueError."""
     trimmed = text.strip(_JAVA_TRIMS)
     match kind:
         case ConfigType.BOOLEAN:
@@ -122,13 +122,13 @@ def parse_as(name: str, kind: ConfigType, text: str) -> ConfigValue:
 
 
 def _invalid(name: str, value: ConfigValue, reason: str) -> ConfigValueError:
-    """What Kafka's ConfigException says of a value."""
+    """The error with the message of Kafka's ConfigException."""
     shown = "null" if value is None else to_text(value)
     return ConfigValueError(name, f"Invalid value {shown} for configuration {name}: {reason}")
 
 
 def to_text(value: ConfigValue) -> str | None:
-    """The text Kafka shows for a typed value (ConfigDef.convertToString)."""
+    """The text of a typed value (ConfigDef.convertToString)."""
     match value:
         case None:
             return None

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
+from mockbroker.core.faults.effects.wire_values import check_int32s, check_text, why_unfit
 from mockbroker.core.faults.partial import (
     NO_TOPIC,
     RowTopic,
@@ -38,8 +39,8 @@ def error_code(name: str | int) -> ErrorCode:
 class Error(msgspec.Struct, frozen=True):
     """The request is answered with an error and not applied.
 
-    With `topic` or `partition` in the match, the error is for those partitions; the others are
-    served. With `group` or `transactional_id`, the same holds for a request that names several.
+    With `topic` or `partition` in the match, only those partitions have the error; the others are
+    served. The same holds for `group` and `transactional_id` in a request with several of them.
     """
 
     SHORT: ClassVar[str] = "code"
@@ -49,6 +50,7 @@ class Error(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         error_code(self.code)
+        check_text("message", self.message)
 
     @property
     def error(self) -> ErrorCode:
@@ -75,14 +77,16 @@ class RecordErrors(msgspec.Struct, frozen=True):
         error_code(self.code)
         if not self.records or min(self.records) < 0:
             raise ValueError("records are places in the batch, from 0")
+        check_int32s(records=max(self.records))
+        check_text("message", self.message)
 
 
 class Rewrite(msgspec.Struct, frozen=True):
     """Fields of the decoded answer get other values, by path: `topics[].partitions[].offset`.
 
     With `topic` or `partition` in the match, only in those topics and partitions, and with `group`
-    or `transactional_id` only in what is of those. `request` does the same to the request before it
-    is applied.
+    or `transactional_id` only in their rows. `request` does the same to the request before it is
+    applied.
     """
 
     answer: dict[str, object] = {}
@@ -180,13 +184,22 @@ def check_field(shape: Shape, path: str, value: object) -> str | None:
         shape = inner
     field = next(field for field in shape.fields if field.name == last)
     if isinstance(field.type, Array):
-        ok = isinstance(value, list) and isinstance(field.type.element, Scalar)
-        return None if ok else "only arrays of plain values can be replaced"
+        element = field.type.element
+        if not isinstance(value, list) or not isinstance(element, Scalar):
+            return "only arrays of plain values can be replaced"
+        return next((why for each in value if (why := _why_not(element, each))), None)
     if isinstance(field.type, Shape) or field.type in _NOT_DATA:
         return "a field of this kind cannot be written as data"
     if value is None:
         return None if field.nullable else "this field cannot be null"
-    types = _TYPES.get(field.type, (int,))
+    return _why_not(field.type, value)
+
+
+def _why_not(scalar: Scalar, value: object) -> str | None:
+    """Why a value does not fit a field, or an element, of this type; None if it does."""
+    if scalar in _NOT_DATA:
+        return "a field of this kind cannot be written as data"
+    types = _TYPES.get(scalar, (int,))
     if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
         return f"{value!r} does not fit the field"
-    return None
+    return why_unfit(value, scalar) or None

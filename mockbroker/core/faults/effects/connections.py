@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from mockbroker.core.faults.effects.wire_values import check_text
 from mockbroker.core.validation import Ms
 
 
@@ -18,10 +19,10 @@ class RefuseConnection(msgspec.Struct, frozen=True):
 
 
 class StallHandshake(msgspec.Struct, frozen=True, kw_only=True):
-    """The connection is accepted, and the broker stays silent: no TLS, no SASL, no Kafka.
+    """The connection is accepted, and the broker sends nothing: no TLS, no SASL, no Kafka.
 
     `at` is the TLS handshake (on a listener without TLS: the first byte) or the SASL handshake.
-    Without a time the broker stays silent for ever.
+    Without a time this lasts until the client closes the connection.
     """
 
     SHORT: ClassVar[str] = "for"
@@ -45,6 +46,9 @@ class FailReauthentication(msgspec.Struct, frozen=True):
     SHORT: ClassVar[str] = "message"
 
     message: str = "Authentication failed during re-authentication"
+
+    def __post_init__(self) -> None:
+        check_text("message", self.message)
 
 
 class ExpireCredential(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import msgspec
 
+from mockbroker.core.faults.effects.wire_values import check_int32s
 from mockbroker.core.ids import IdSource
 from mockbroker.core.validation import Count, Ms, Positive, Probability
 
@@ -113,6 +114,9 @@ class Throttle(msgspec.Struct, frozen=True):
     by: Ms
     mute: bool = True
 
+    def __post_init__(self) -> None:
+        check_int32s(by=self.by)
+
 
 class Slow(msgspec.Struct, frozen=True, kw_only=True):
     """The answer is sent in slices of `slice_bytes`, at `bytes_per_s` or with a `pause` after each
@@ -200,7 +204,7 @@ class ReorderReplies(msgspec.Struct, frozen=True):
 
 
 class Ending(NamedTuple):
-    """How a connection ends."""
+    """The end of a connection."""
 
     reset: bool
 

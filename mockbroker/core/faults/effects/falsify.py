@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from mockbroker.core.faults.effects.answers import error_code
+from mockbroker.core.faults.effects.wire_values import check_int32s, check_text
 from mockbroker.core.faults.partial import Selection, fresh, selected_partitions
 from mockbroker.core.faults.rows import RowArray
 from mockbroker.core.metadata.profiles import RELEASES, profile_of
@@ -42,6 +43,9 @@ class BrokerAddress(msgspec.Struct, frozen=True, kw_only=True):
     host: str | None = None
     port: Port | None = None
 
+    def __post_init__(self) -> None:
+        check_text("host", self.host)
+
 
 class FalsifyMetadata(msgspec.Struct, frozen=True, kw_only=True):
     """Metadata is false about the topics and partitions in the match, or about all.
@@ -64,6 +68,7 @@ class FalsifyMetadata(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("say what is false")
         if self.error is not None:
             error_code(self.error)
+        check_int32s(leader=self.leader, leader_epoch=self.leader_epoch, controller=self.controller)
 
 
 def api_versions(

@@ -1,9 +1,9 @@
-"""The server-side assignors of KIP-848, and the terms they are given a group in.
+"""The server-side assignors of KIP-848, and their input.
 
-An *assignor* is a pure function from a group's members, their subscriptions and their present
-targets to new targets. Which of several equally good results it picks depends on the order in which
-it meets members and topics; Kafka's assignors meet them in the order of Java's hash maps, and so do
-these (`hash_order`), so that equal ids give equal assignments.
+An *assignor* is a pure function from a group's members, their subscriptions and their current
+targets to new targets. The iteration order of members and topics decides between equally good
+results. Kafka's assignors iterate over Java's hash maps; these use the same order (`hash_order`),
+so that equal ids give equal assignments.
 
 Source: org.apache.kafka.coordinator.group.assignor and GroupSpecImpl.
 """
@@ -22,11 +22,11 @@ K = TypeVar("K")
 Target: TypeAlias = "Mapping[bytes, frozenset[int]]"
 
 _MASK_32 = 0xFFFFFFFF
-_LEAST_BUCKETS = 16
+_BUCKETS_MIN = 16
 
 
 class AssignorMember(msgspec.Struct, frozen=True):
-    """One member: its instance id, the ids of the topics it subscribes to, its present target."""
+    """One member: its instance id, the ids of its subscribed topics, its current target."""
 
     instance_id: str | None
     topics: frozenset[bytes]
@@ -34,10 +34,10 @@ class AssignorMember(msgspec.Struct, frozen=True):
 
 
 class AssignorGroup(msgspec.Struct, frozen=True):
-    """A group as assignors see it.
+    """The input of an assignor (GroupSpec).
 
-    `members` by id, in the order in which the group met them; `uniform`: all subscribe to the same
-    topics; `partitions`: how many each subscribed topic has.
+    `members` are by id, the oldest first. `uniform`: all members subscribe to the same topics
+    (SubscriptionType.HOMOGENEOUS). `partitions` are the partition counts of the subscribed topics.
     """
 
     members: Mapping[str, AssignorMember]
@@ -49,32 +49,31 @@ Assignor: TypeAlias = Callable[[AssignorGroup], dict[str, Target]]
 
 
 def uuid_hash(uuid: bytes) -> int:
-    """The hash code of Kafka's Uuid."""
+    """Uuid.hashCode of Kafka."""
     mixed = int.from_bytes(uuid[:8], "big") ^ int.from_bytes(uuid[8:], "big")
     return ((mixed >> 32) ^ mixed) & _MASK_32
 
 
 def hash_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list[K]:
-    """Keys in the order in which a java.util.HashMap with just these keys iterates.
+    """Keys in the iteration order of a java.util.HashMap to which they were added one by one.
 
-    Keys that fall in one bucket stay in the order they are given in, as in Java they stay in the
-    order they were put in.
+    Keys of one bucket keep their order in `keys`.
     """
     known = list(keys)
-    buckets = _LEAST_BUCKETS
+    buckets = _BUCKETS_MIN
     while len(known) > buckets * 3 // 4:
         buckets *= 2
     return _by_bucket(known, hash_of, buckets)
 
 
-def copied_order(keys: Iterable[int]) -> list[int]:
-    """Integers in the order of a java.util.HashSet that was made of a collection in one go.
+def hash_set_order(keys: Iterable[int]) -> list[int]:
+    """Integers in the iteration order of a java.util.HashSet that was made from a collection.
 
-    Its table is a size larger where the set would just have fitted. Of those that fall in one
-    bucket the smaller ones come first here; in Java, those that were assigned first.
+    Its table may be larger than that of a set to which they were added one by one. Keys of one
+    bucket are in ascending order here; in Java the first assigned key is first.
     """
     known = sorted(keys)
-    buckets = _LEAST_BUCKETS
+    buckets = _BUCKETS_MIN
     while int(len(known) / 0.75) + 1 > buckets:
         buckets *= 2
     return _by_bucket(known, lambda key: key, buckets)
@@ -93,15 +92,15 @@ def member_order(group: AssignorGroup) -> list[str]:
 
 
 def topic_order(topics: Iterable[bytes]) -> list[bytes]:
-    # Which of two topics of one bucket came first is not known here: the ids themselves decide.
+    # The insertion order of two topics of one bucket is not known here: the ids decide.
     return hash_order(sorted(topics), uuid_hash)
 
 
 def partition_order(partitions: Iterable[int]) -> list[int]:
-    return copied_order(partitions)  # targets are read from records
+    return hash_set_order(partitions)  # Kafka makes the set from the partitions of a record
 
 
-def by_name() -> dict[str, Assignor]:
+def assignors_by_name() -> dict[str, Assignor]:
     """The assignors by the names that members and `group.consumer.assignors` use."""
     from mockbroker.core.groups.assignors.range import assign_range
     from mockbroker.core.groups.assignors.uniform import assign_uniform

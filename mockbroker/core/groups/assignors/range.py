@@ -1,8 +1,8 @@
-"""The range assignor: each topic in contiguous ranges over its members, who are in one order.
+"""The range assignor: each member gets a contiguous range of each topic.
 
-Topics of equally many partitions end up co-partitioned. Static members come first, by instance id,
-so that they keep their ranges when they come back under another member id. The present targets are
-not looked at. Source: RangeAssignor.
+Topics with equal partition counts are co-partitioned. Static members come first, by instance id, so
+that they keep their ranges when they return with another member id. Current targets have no effect.
+Source: RangeAssignor.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ from mockbroker.core.groups.assignors.base import AssignorGroup, Target
 
 
 def assign_range(group: AssignorGroup) -> dict[str, Target]:
-    """New targets. Java compares strings by UTF-16 units; ids differ from that order nowhere that
-    matters.
-    """
+    """New targets. Ids are sorted by code points; Java's order differs beyond U+FFFF only."""
     members = group.members
 
     def rank(member_id: str) -> tuple[bool, str]:

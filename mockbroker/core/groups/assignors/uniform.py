@@ -1,8 +1,8 @@
-"""The uniform assignor: as even as it gets, and with as few moves as it takes.
+"""The uniform assignor: balanced, with as few moves as possible.
 
-Two algorithms. If all members subscribe to the same topics, each has a quota (some one more than
-others): what exceeds it is taken away, what is free fills up whoever is below. Otherwise see
-`assignors.uneven`.
+If all members subscribe to the same topics, each has a quota; quotas differ by at most one. A
+member loses the partitions above its quota, and unassigned partitions go to members below theirs.
+Otherwise see `assignors.uniform_heterogeneous`.
 
 Source: UniformAssignor and UniformHomogeneousAssignmentBuilder.
 """
@@ -16,17 +16,17 @@ from mockbroker.core.groups.assignors.base import (
     partition_order,
     topic_order,
 )
-from mockbroker.core.groups.assignors.uneven import assign_uneven
+from mockbroker.core.groups.assignors.uniform_heterogeneous import assign_heterogeneous
 
 
 def assign_uniform(group: AssignorGroup) -> dict[str, Target]:
-    """New targets; empty when nobody subscribes to a topic that exists."""
+    """New targets; empty if no member subscribes to a topic that exists."""
     if not group.members:
         return {}
-    return _assign_even(group) if group.uniform else assign_uneven(group)
+    return _assign_homogeneous(group) if group.uniform else assign_heterogeneous(group)
 
 
-def _assign_even(group: AssignorGroup) -> dict[str, Target]:
+def _assign_homogeneous(group: AssignorGroup) -> dict[str, Target]:
     order = member_order(group)
     topics = topic_order(group.members[order[0]].topics)
     if not topics:
@@ -42,7 +42,7 @@ def _assign_even(group: AssignorGroup) -> dict[str, Target]:
         free += surplus
         has_extra = extra > 0
         if room and has_extra and len(order) - index > extra:
-            # Others may make better use of the extra partition: they may have it already.
+            # Leave the extra partition to a later member, which may own it already.
             room -= 1
             has_extra = False
         if room:
@@ -76,7 +76,7 @@ def _never_assigned(group: AssignorGroup, topics: list[bytes]) -> list[tuple[byt
 def _keep(
     group: AssignorGroup, member_id: str, topics: set[bytes], quota: int
 ) -> tuple[dict[bytes, set[int]], list[tuple[bytes, int]], int]:
-    """What a member keeps of its target, what it has to give up, and how much it lacks."""
+    """The partitions that a member keeps, those it loses, and how many it lacks to its quota."""
     kept: dict[bytes, set[int]] = {}
     surplus: list[tuple[bytes, int]] = []
     target = group.members[member_id].target

@@ -2,8 +2,8 @@
 
 They send JoinGroup, SyncGroup and Heartbeat, and no request waits. JoinGroup is a heartbeat with a
 subscription. Its answer has the member epoch as generation and no leader, so that the client acts
-as a follower. SyncGroup returns the assignment. Heartbeat returns REBALANCE_IN_PROGRESS when the
-member has partitions to revoke or to take.
+as a follower. SyncGroup returns the assignment. Heartbeat returns REBALANCE_IN_PROGRESS if the
+member has partitions to revoke or can get new ones.
 
 Source: GroupMetadataManager, classicGroup...ToConsumerGroup.
 """
@@ -207,7 +207,7 @@ def on_heartbeat(group: ConsumerGroup, heartbeat: Heartbeat, now_ms: int) -> Non
 
 
 def _must_rejoin(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether there is a newer target, a partition to revoke, or no partition to wait for."""
+    """Whether there is a newer target, a partition to revoke, or a partition that became free."""
     if member.epoch < group.assignment_epoch or member.state is MemberState.UNREVOKED:
         return True
     return member.state is MemberState.UNRELEASED and not _waits(group, member)

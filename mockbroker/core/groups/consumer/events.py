@@ -76,7 +76,7 @@ class GroupChange(msgspec.Struct, frozen=True):
     metadata_hash: int = 0
 
 
-class SubscriptionMetadataGone(msgspec.Struct, frozen=True):
+class SubscriptionMetadataTombstone(msgspec.Struct, frozen=True):
     """Removes a record that releases before 4.1 wrote; part of every deletion of a group."""
 
 
@@ -94,14 +94,14 @@ class TargetEpochChange(msgspec.Struct, frozen=True):
     timestamp_ms: int = 0
 
 
-class TargetChange(msgspec.Struct, frozen=True):
+class TargetAssignmentChange(msgspec.Struct, frozen=True):
     """A member's target assignment. None: removed."""
 
     member_id: str
     target: Mapping[bytes, frozenset[int]] | None
 
 
-class Current(msgspec.Struct, frozen=True):
+class CurrentAssignment(msgspec.Struct, frozen=True):
     """A member's epochs and partitions."""
 
     epoch: int
@@ -111,11 +111,11 @@ class Current(msgspec.Struct, frozen=True):
     revoking: Mapping[bytes, Mapping[int, int]]
 
 
-class CurrentChange(msgspec.Struct, frozen=True):
+class CurrentAssignmentChange(msgspec.Struct, frozen=True):
     """A member's current assignment. None: removed."""
 
     member_id: str
-    current: Current | None
+    current: CurrentAssignment | None
 
 
 class ResolvedRegex(msgspec.Struct, frozen=True):
@@ -135,11 +135,11 @@ class RegexChange(msgspec.Struct, frozen=True):
 
 Change: TypeAlias = (
     GroupChange
-    | SubscriptionMetadataGone
+    | SubscriptionMetadataTombstone
     | MemberChange
     | TargetEpochChange
-    | TargetChange
-    | CurrentChange
+    | TargetAssignmentChange
+    | CurrentAssignmentChange
     | RegexChange
 )
 
@@ -148,8 +148,8 @@ _VALUE_FIELDS: dict[type, str] = {
     GroupChange: "epoch",
     MemberChange: "member",
     TargetEpochChange: "epoch",
-    TargetChange: "target",
-    CurrentChange: "current",
+    TargetAssignmentChange: "target",
+    CurrentAssignmentChange: "current",
     RegexChange: "resolved",
 }
 
@@ -160,19 +160,19 @@ def is_tombstone(change: Change) -> bool:
     return field is None or getattr(change, field) is None
 
 
-def current_change(member: ConsumerMember) -> CurrentChange:
+def current_assignment_change(member: ConsumerMember) -> CurrentAssignmentChange:
     """The change with a member's epochs and partitions."""
-    current = Current(
+    current = CurrentAssignment(
         member.epoch, member.previous_epoch, member.state, member.assigned, member.revoking
     )
-    return CurrentChange(member.member_id, current)
+    return CurrentAssignmentChange(member.member_id, current)
 
 
 def removal(member_id: str) -> tuple[Change, ...]:
     """The changes that remove a member."""
     return (
-        CurrentChange(member_id, None),
-        TargetChange(member_id, None),
+        CurrentAssignmentChange(member_id, None),
+        TargetAssignmentChange(member_id, None),
         MemberChange(member_id, None),
     )
 

@@ -1,8 +1,8 @@
-"""A consumer group: its state, and the checks that need no more than the state.
+"""A consumer group: its state, and the checks that depend on the state only.
 
 Only a stored change writes the members, epochs and assignments. `machine` handles the events of the
-group. Counts and reverse maps are kept as changes are applied, so that a heartbeat costs the same
-in a group of 5 and of 5,000.
+group. Counts and reverse maps are updated with each change, so that a heartbeat costs the same in a
+group of 5 and of 5,000.
 
 Source: ConsumerGroup.
 """
@@ -17,15 +17,15 @@ import msgspec
 from mockbroker.core.groups.assignors.base import hash_order
 from mockbroker.core.groups.consumer.events import (
     Change,
-    CurrentChange,
+    CurrentAssignmentChange,
     Effect,
     GroupChange,
     MemberChange,
     RegexChange,
     ResolvedRegex,
     SetTimer,
-    SubscriptionMetadataGone,
-    TargetChange,
+    SubscriptionMetadataTombstone,
+    TargetAssignmentChange,
     TargetEpochChange,
     TimerKind,
     removal,
@@ -49,7 +49,7 @@ from mockbroker.core.groups.consumer.states import (
 )
 from mockbroker.core.groups.consumer.timers import MemberTimers
 from mockbroker.core.groups.consumer.topics import TopicSource
-from mockbroker.core.groups.group import CONSUMER, CONSUMER_PROTOCOL_TYPE, commit_age_ms
+from mockbroker.core.groups.group import CONSUMER, CONSUMER_PROTOCOL_TYPE, commit_timestamp_ms
 from mockbroker.core.groups.records import KeyValue
 from mockbroker.core.hashing.java_hash import string_hash
 from mockbroker_protocol import ErrorCode
@@ -64,8 +64,8 @@ NO_VERSION = -1
 
 
 class ConsumerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The configuration of one group: its own group configs
-    (`consumer.session.timeout.ms`, …) where it has any, else the brokers' (`group.consumer.…`).
+    """The group configs of one group (`consumer.session.timeout.ms`, …); their defaults are the
+    broker configs (`group.consumer.…`).
     """
 
     session_timeout_ms: int = 45_000
@@ -79,7 +79,7 @@ class ConsumerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Counter(dict[str, int]):
-    """How often each key is there; those that are not are left out."""
+    """The count of each key; keys with count 0 are removed."""
 
     def count(self, key: str | None, by: int) -> None:
         if key:
@@ -91,7 +91,7 @@ class Counter(dict[str, int]):
 
 
 class ConsumerGroup:
-    """Public attributes are for reading."""
+    """One group. Other modules only read its attributes."""
 
     group_type: ClassVar[str] = CONSUMER
 
@@ -127,22 +127,21 @@ class ConsumerGroup:
         self.epoch = FIRST_EPOCH
         self.metadata_hash = 0
         self.assignment_epoch = FIRST_EPOCH
-        self.assignment_timestamp_ms = 0  # 0: not known, the next one need not wait
+        self.assignment_timestamp_ms = 0  # 0: not known, the next assignment need not wait
         self.members: dict[str, ConsumerMember] = {}
         self.static_members: dict[str, str] = {}  # instance id -> member id
         self.targets: dict[str, Mapping[bytes, frozenset[int]]] = {}
         self.resolved: dict[str, ResolvedRegex] = {}
         self.regexes = Counter()  # members by regex
-        self.assignors = Counter()  # members by the assignor they ask for
+        self.assignors = Counter()  # members by preferred assignor
         self.classic_protocols = Counter()  # classic members by protocol
         self.classic_count = 0
         self.dead = False
         self.subscribed_topic_names = Counter()  # members by topic name
         self._regex_topics = Counter()  # resolved regexes by topic name
         self._partition_epochs: dict[bytes, dict[int, int]] = {}
-        self.compared_metadata_version = (
-            NO_VERSION  # of the metadata, when the hash was last compared
-        )
+        # The version of the metadata at the last comparison of the hash.
+        self.compared_metadata_version = NO_VERSION
         self.timers = MemberTimers()
         self.effects: list[Effect] = []
 
@@ -182,16 +181,16 @@ class ConsumerGroup:
     def subscribed_names(self) -> set[str]:
         return {*self.subscribed_topic_names, *self._regex_topics}
 
-    def offset_age(self) -> Callable[[OffsetAndMetadata], int] | None:
-        """From the commit, whatever became of the group."""
-        return commit_age_ms
+    def retention_start(self) -> Callable[[OffsetAndMetadata], int] | None:
+        """The retention of an offset starts with its commit in any state."""
+        return commit_timestamp_ms
 
     def preferred_assignor(self) -> str:
-        """The assignor that most members ask for, or the first that the brokers offer."""
+        """The assignor that most members prefer, else the first in group.consumer.assignors."""
         return most_used(self.assignors) or self.settings.assignors[0]
 
     def current_partition_epoch(self, topic_id: bytes, partition: int) -> int:
-        """The epoch at which some member owns the partition; -1 when nobody does."""
+        """The member epoch of the partition's owner; -1 without an owner."""
         return self._partition_epochs.get(topic_id, {}).get(partition, NO_EPOCH)
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
@@ -199,7 +198,7 @@ class ConsumerGroup:
         return None if member_id is None else self.members[member_id]
 
     def target_of(self, member: ConsumerMember) -> Mapping[bytes, frozenset[int]]:
-        """A member's target; a static member that came back has that of its former self."""
+        """A member's target; a returned static member has that of the member that it replaces."""
         if member.instance_id is None:
             return self.targets.get(member.member_id, NO_TARGET)
         former = self.static_members.get(member.instance_id)
@@ -208,7 +207,7 @@ class ConsumerGroup:
     # ---------------------------------------------------------------------------------- changes
 
     def apply(self, changes: Iterable[Change]) -> None:
-        """Take in changes that are in the log, in their order."""
+        """Apply changes that are in the log, in their order."""
         for change in changes:
             _APPLY[type(change)](self, change)
 
@@ -219,7 +218,7 @@ class ConsumerGroup:
             self.epoch = change.epoch
             self.metadata_hash = change.metadata_hash
 
-    def _apply_nothing(self, _: SubscriptionMetadataGone) -> None:
+    def _apply_nothing(self, _: SubscriptionMetadataTombstone) -> None:
         pass
 
     def _apply_member(self, change: MemberChange) -> None:
@@ -246,13 +245,13 @@ class ConsumerGroup:
         self.assignment_epoch = FIRST_EPOCH if change.epoch is None else change.epoch
         self.assignment_timestamp_ms = change.timestamp_ms
 
-    def _apply_target(self, change: TargetChange) -> None:
+    def _apply_target(self, change: TargetAssignmentChange) -> None:
         if change.target is None:
             self.targets.pop(change.member_id, None)
         else:
             self.targets[change.member_id] = change.target
 
-    def _apply_current(self, change: CurrentChange) -> None:
+    def _apply_current(self, change: CurrentAssignmentChange) -> None:
         old = self.members.get(change.member_id)
         current = change.current
         if current is None:
@@ -315,7 +314,7 @@ class ConsumerGroup:
             if epochs is None:
                 continue
             for partition in partitions:
-                # In a log that was compacted, somebody else may own it by now.
+                # In a compacted log another member may be the owner already.
                 if epochs.get(partition) == epoch:
                     del epochs[partition]
             if not epochs:
@@ -340,11 +339,11 @@ class ConsumerGroup:
         members = list(self.members)
         changes: list[Change] = []
         changes += (removal(member_id)[0] for member_id in members)
-        changes += (TargetChange(member_id, None) for member_id in members)
+        changes += (TargetAssignmentChange(member_id, None) for member_id in members)
         changes.append(TargetEpochChange(None))
         changes += (MemberChange(member_id, None) for member_id in members)
         changes += (RegexChange(regex, None) for regex in self.resolved)
-        changes.append(SubscriptionMetadataGone())
+        changes.append(SubscriptionMetadataTombstone())
         changes.append(GroupChange(None))
         return tuple(changes)
 
@@ -352,7 +351,7 @@ class ConsumerGroup:
         return [record_of(self.group_id, change) for change in self.tombstones()]
 
     def start_upgraded(self, changes: Iterable[Change], now_ms: int) -> None:
-        """Apply the changes that make up an upgraded classic group, and start the sessions."""
+        """Apply the changes of an upgraded classic group, and start the sessions."""
         self.apply(changes)
         for member in self.members.values():
             assert member.classic is not None
@@ -378,8 +377,8 @@ class ConsumerGroup:
         transactional: bool = False,
         version: int = MEMBER_EPOCH_SINCE,
     ) -> ErrorCode:
-        """Whether a member may commit offsets. One with an older epoch may, for partitions that it
-        has owned since before: ask `check_partition` for each.
+        """Whether a member may commit offsets. A member with an older epoch may commit for
+        partitions that it has owned since that epoch; `check_partition` checks each.
         """
         if epoch < 0 and not self.members:
             return NONE
@@ -413,11 +412,11 @@ class ConsumerGroup:
         return NONE
 
     def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
-        """Whether OffsetFetch may be answered: to nobody in particular, or to a member on time."""
+        """Whether OffsetFetch may be answered: a request without a member, or with its epoch."""
         if member_id is None and epoch < 0:
             return NONE
         if member_id is None:
-            return ErrorCode.UNKNOWN_SERVER_ERROR  # Kafka stumbles over the null
+            return ErrorCode.UNKNOWN_SERVER_ERROR  # Kafka throws a NullPointerException
         member = self.members.get(member_id)
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
@@ -432,22 +431,21 @@ class ConsumerGroup:
         return DELETE_ANSWERS[self.state]
 
     def check_offset_delete(self) -> ErrorCode:
-        """Only what members subscribe to stays."""
+        """Offsets may be deleted in any state, except those of subscribed topics."""
         return NONE
 
 
 def most_used(counts: Mapping[str, int]) -> str | None:
-    """The key with the highest count."""
-    # Among equals, the first one in the iteration order of Java's HashMap.
+    """The key with the highest count; among equals the first in the order of Java's HashMap."""
     return max(hash_order(counts, string_hash), key=counts.__getitem__, default=None)
 
 
 _APPLY: dict[type, Callable[[ConsumerGroup, Any], None]] = {
     GroupChange: ConsumerGroup._apply_group,
-    SubscriptionMetadataGone: ConsumerGroup._apply_nothing,
+    SubscriptionMetadataTombstone: ConsumerGroup._apply_nothing,
     MemberChange: ConsumerGroup._apply_member,
     TargetEpochChange: ConsumerGroup._apply_target_epoch,
-    TargetChange: ConsumerGroup._apply_target,
-    CurrentChange: ConsumerGroup._apply_current,
+    TargetAssignmentChange: ConsumerGroup._apply_target,
+    CurrentAssignmentChange: ConsumerGroup._apply_current,
     RegexChange: ConsumerGroup._apply_regex,
 }

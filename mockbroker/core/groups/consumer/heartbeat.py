@@ -10,7 +10,12 @@ from __future__ import annotations
 import msgspec
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.groups.assignors.base import AssignorGroup, AssignorMember, by_name, hash_order
+from mockbroker.core.groups.assignors.base import (
+    AssignorGroup,
+    AssignorMember,
+    assignors_by_name,
+    hash_order,
+)
 from mockbroker.core.groups.consumer.events import (
     Change,
     ConsumerHeartbeat,
@@ -22,10 +27,10 @@ from mockbroker.core.groups.consumer.events import (
     ResolveRegexes,
     SetTimer,
     Store,
-    TargetChange,
+    TargetAssignmentChange,
     TargetEpochChange,
     TimerKind,
-    current_change,
+    current_assignment_change,
     removal,
 )
 from mockbroker.core.groups.consumer.group import ConsumerGroup, Counter, most_used
@@ -44,15 +49,15 @@ from mockbroker.core.hashing.java_hash import string_hash
 from mockbroker.core.patterns import InvalidPatternError, compile_pattern
 from mockbroker_protocol import ErrorCode
 
-REGEX_REFRESH_LEAST_MS = 10_000  # REGEX_BATCH_REFRESH_MIN_INTERVAL_MS, not configurable
-LONG_AGO_MS = -(1 << 62)
+REGEX_REFRESH_INTERVAL_MIN_MS = 10_000  # REGEX_BATCH_REFRESH_MIN_INTERVAL_MS, not configurable
+NEVER_REFRESHED_MS = -(1 << 62)
 
 
 class MemberUpdate(msgspec.Struct):
-    """A member `before` and `after` the request, with the changes and timers in between.
+    """A member `before` and `after` the request, with the changes and timers of the request.
 
-    The `before` of a new member is blank. For a static member that returns it is the former member
-    with the new id.
+    For a new member, `before` has defaults only. For a static member that returns, it is the
+    replaced member with the new id.
     """
 
     before: ConsumerMember
@@ -103,7 +108,7 @@ def _member_update(group: ConsumerGroup, heartbeat: ConsumerHeartbeat) -> Member
 def _heartbeat_result(
     group: ConsumerGroup, heartbeat: ConsumerHeartbeat, update: MemberUpdate
 ) -> ConsumerResult:
-    """The answer; it has the assignment only if the member asks for it or if it changed."""
+    """The answer; it has the assignment only if it changed or the heartbeat is a full one."""
     after = update.after
     full = (
         heartbeat.rebalance_timeout_ms is not None
@@ -122,7 +127,7 @@ def _heartbeat_result(
 
 
 def _updated_member(member: ConsumerMember, heartbeat: ConsumerHeartbeat) -> ConsumerMember:
-    """The member as the heartbeat describes it; the same object if that is how it is already."""
+    """The member with the fields of the heartbeat; the same object if none changes."""
     new: dict[str, object] = {
         "instance_id": heartbeat.instance_id,
         "rack_id": heartbeat.rack_id,
@@ -183,7 +188,7 @@ def known_static_member(group: ConsumerGroup, member_id: str, instance_id: str) 
 def joining_static_member(
     group: ConsumerGroup, member_id: str, instance_id: str, changes: list[Change], *, classic: bool
 ) -> ConsumerMember:
-    """A static member that is new, or takes the place of its former group."""
+    """A static member that is new, or replaces the member with its instance id."""
     former = group.static_member(instance_id)
     if former is None:
         return dynamic_member(group, member_id, create=True)
@@ -199,8 +204,8 @@ def joining_static_member(
     changes += removal(former.member_id)
     changes += (
         MemberChange(member_id, member),
-        TargetChange(member_id, target),
-        current_change(member),
+        TargetAssignmentChange(member_id, target),
+        current_assignment_change(member),
     )
     return member
 
@@ -276,8 +281,8 @@ def _regexes_to_refresh(
     if not urgent and not group.regexes:
         return frozenset()
     any_resolved = next(iter(group.resolved.values()), None)
-    refreshed_ms = LONG_AGO_MS if any_resolved is None else any_resolved.timestamp_ms
-    if now_ms <= refreshed_ms + REGEX_REFRESH_LEAST_MS:
+    refreshed_ms = NEVER_REFRESHED_MS if any_resolved is None else any_resolved.timestamp_ms
+    if now_ms <= refreshed_ms + REGEX_REFRESH_INTERVAL_MIN_MS:
         return frozenset()
     regexes = Counter(group.regexes)
     if old:
@@ -339,12 +344,12 @@ def update_target_assignment(group: ConsumerGroup, update: MemberUpdate, now_ms:
     assignors = Counter(group.assignors)
     assignors.count(update.before.assignor, -1)
     assignors.count(update.after.assignor, 1)
-    assignor = by_name()[most_used(assignors) or group.settings.assignors[0]]
+    assignor = assignors_by_name()[most_used(assignors) or group.settings.assignors[0]]
     targets = assignor(_spec(group, members))
     for member_id in hash_order(members, string_hash):
         target = targets.get(member_id, NO_TARGET)
         if group.targets.get(member_id) != target:
-            update.changes.append(TargetChange(member_id, target))
+            update.changes.append(TargetAssignmentChange(member_id, target))
     update.changes.append(TargetEpochChange(update.epoch, now_ms))
     update.assignment_epoch = update.epoch
     update.target = targets.get(update.after.member_id, NO_TARGET)
@@ -357,7 +362,7 @@ def _may_assign(group: ConsumerGroup, now_ms: int) -> bool:
 
 
 def _members_with(group: ConsumerGroup, after: ConsumerMember) -> dict[str, ConsumerMember]:
-    """The members once `after` is among them, in place of a static member's former group."""
+    """The members with `after`, which replaces the member with its instance id."""
     members = dict(group.members)
     if after.instance_id is not None:
         former = group.static_members.get(after.instance_id)
@@ -373,7 +378,7 @@ def _spec(group: ConsumerGroup, members: dict[str, ConsumerMember]) -> AssignorG
     for member_id, member in members.items():
         topics = _subscribed(group, member, partitions)
         specs[member_id] = AssignorMember(
-            member.instance_id, topics, _present_target(group, member)
+            member.instance_id, topics, _current_target(group, member)
         )
     # As ConsumerGroup.subscriptionType: by names or by a regex, not by both.
     kinds = {(member.topic_names, member.regex) for member in members.values()}
@@ -381,7 +386,7 @@ def _spec(group: ConsumerGroup, members: dict[str, ConsumerMember]) -> AssignorG
     return AssignorGroup(specs, uniform, partitions)
 
 
-def _present_target(group: ConsumerGroup, member: ConsumerMember) -> Target:
+def _current_target(group: ConsumerGroup, member: ConsumerMember) -> Target:
     target = group.targets.get(member.member_id)
     return group.target_of(member) if target is None else target
 
@@ -417,26 +422,26 @@ def maybe_reconcile(
         reported,
         update.resubscribed,
     )
-    moved = reconcile(member, inputs)
-    if moved is None:
+    reconciled = reconcile(member, inputs)
+    if reconciled is None:
         raise ApiError(
             ErrorCode.FENCED_MEMBER_EPOCH,
             "The consumer group member is in a unknown state. The member must abandon all its "
             "partitions and rejoin.",
         )
-    if moved == member:
+    if reconciled == member:
         return
-    update.after = moved
-    update.changes.append(current_change(moved))
-    if moved.classic is None:
-        due_ms = now_ms + moved.rebalance_timeout_ms
-        slow = moved.state is MemberState.UNREVOKED
+    update.after = reconciled
+    update.changes.append(current_assignment_change(reconciled))
+    if reconciled.classic is None:
+        due_ms = now_ms + reconciled.rebalance_timeout_ms
+        must_revoke = reconciled.state is MemberState.UNREVOKED
         update.timers.append(
             SetTimer(
                 TimerKind.REBALANCE,
-                moved.member_id,
-                due_ms if slow else None,
-                moved.epoch if slow else None,
+                reconciled.member_id,
+                due_ms if must_revoke else None,
+                reconciled.epoch if must_revoke else None,
             )
         )
 

@@ -1,7 +1,7 @@
 """Members that leave a consumer group or are fenced.
 
-Each removal raises the group epoch. When only classic members stay, the group may be downgraded
-(KIP-848, online migration).
+A removal raises the group epoch. If all remaining members are classic ones, the group may be
+downgraded (KIP-848, online migration).
 
 Source: GroupMetadataManager, consumerGroupLeave, consumerGroupFenceMembers.
 """
@@ -20,7 +20,7 @@ from mockbroker.core.groups.consumer.events import (
     SetTimer,
     Store,
     TimerKind,
-    current_change,
+    current_assignment_change,
     removal,
 )
 from mockbroker.core.groups.consumer.group import ConsumerGroup
@@ -65,7 +65,7 @@ def fence_members(
 
 
 def may_downgrade(group: ConsumerGroup, gone: frozenset[str], joining: int = 0) -> bool:
-    """Whether only classic members stay, and policy and size allow a downgrade.
+    """Whether all remaining members are classic ones, and policy and size allow a downgrade.
 
     `joining` counts a classic member that replaces one in `gone`.
     """
@@ -96,10 +96,10 @@ def on_consumer_leave(group: ConsumerGroup, leave: ConsumerLeave, _: int) -> Non
         fence_members(group, frozenset({member.member_id}), answer)
         return
     # It keeps its partitions at epoch 0, so that the returning member may commit.
-    away = msgspec.structs.replace(
+    former = msgspec.structs.replace(
         member,
         epoch=STATIC_LEAVE_EPOCH,
         assigned={t: dict.fromkeys(ps, 0) for t, ps in member.assigned.items()},
         revoking={},
     )
-    group.effects.append(Store(changes=(current_change(away),), answer=answer))
+    group.effects.append(Store(changes=(current_assignment_change(former),), answer=answer))

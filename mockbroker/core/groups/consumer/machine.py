@@ -78,17 +78,16 @@ def _on_stored(group: ConsumerGroup, stored: Stored, now_ms: int) -> None:
         return
     group.request_metadata_refresh()
     if store.answer is not None:
-        group.effects.append(
-            Reply(store.answer.callback, _failed(store.answer.result, stored.error))
-        )
+        result = _error_result(store.answer.result, stored.error)
+        group.effects.append(Reply(store.answer.callback, result))
     elif store.retry is not None:
         retry = msgspec.structs.replace(store.retry, deadline_ms=now_ms + RETRY_MS)
         group.timers.set(retry)
 
 
 def _on_tick(group: ConsumerGroup, _: Tick, now_ms: int) -> None:
-    """End one timer at a time, because its changes may end others."""
-    while (timer := group.timers.pop_ended(now_ms)) is not None:
+    """Handle one expired timer, because its changes may cancel others."""
+    while (timer := group.timers.pop_expired(now_ms)) is not None:
         if _is_current(group, timer):
             retry = SetTimer(timer.kind, timer.member_id, now_ms, timer.member_epoch)
             fence_members(group, frozenset({timer.member_id}), None, retry)
@@ -118,7 +117,7 @@ def _on_delete(group: ConsumerGroup, _: Delete, __: int) -> None:
     group.effects.append(Store(changes=group.tombstones()))
 
 
-def _failed(result: Result, error: ErrorCode) -> Result:
+def _error_result(result: Result, error: ErrorCode) -> Result:
     """The answer that replaces `result` after a failed write."""
     match result:
         case ConsumerResult():

@@ -1,7 +1,7 @@
-"""A member of a consumer group, and what it owns. Members are values: a change makes a new one.
+"""A member of a consumer group and its partitions. Members are immutable.
 
-An *owned* map is {topic id: {partition: epoch at which it was assigned}}, a *target* map is
-{topic id: partitions}. Neither is changed once a member or a group holds it.
+An *owned* map is {topic id: {partition: assignment epoch}}, a *target* map is {topic id:
+partitions}. Both are immutable.
 
 Source: ConsumerGroupMember.
 """
@@ -18,7 +18,7 @@ from mockbroker.core.groups.events import Protocols
 
 Owned: TypeAlias = "Mapping[bytes, Mapping[int, int]]"
 Target: TypeAlias = "Mapping[bytes, frozenset[int]]"
-# Partitions as a member reports them; None when it does not say.
+# The owned partitions in a heartbeat; None if the heartbeat has none.
 Reported: TypeAlias = "Mapping[bytes, tuple[int, ...]] | None"
 
 NO_EPOCH = -1
@@ -26,7 +26,7 @@ NO_TARGET: Target = {}
 
 
 class ClassicMember(msgspec.Struct, frozen=True):
-    """What a member brought that speaks the classic protocol: JoinGroup, SyncGroup, Heartbeat."""
+    """The session timeout and protocols of a member that uses the classic protocol."""
 
     session_timeout_ms: int
     protocols: Protocols
@@ -35,8 +35,7 @@ class ClassicMember(msgspec.Struct, frozen=True):
 class ConsumerMember(msgspec.Struct, frozen=True, kw_only=True):
     """One member. `assigned` are its partitions, `revoking` those pending revocation.
 
-    `regex` is empty when the member has none. A new member is at epoch 0, which is also what its
-    client sends to join.
+    `regex` is empty if the member has none. A new member has epoch 0.
     """
 
     member_id: str
@@ -59,7 +58,7 @@ class ConsumerMember(msgspec.Struct, frozen=True, kw_only=True):
         return self.state is MemberState.STABLE and self.epoch == assignment_epoch
 
     def assignment_epoch_of(self, topic_id: bytes, partition: int) -> int | None:
-        """When the partition was assigned to this member; None if it does not own it."""
+        """The assignment epoch of a partition; None if the member does not own it."""
         for owned in (self.assigned, self.revoking):
             epoch = owned.get(topic_id, {}).get(partition)
             if epoch is not None:
@@ -68,7 +67,7 @@ class ConsumerMember(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def owns_only(reported: Reported, assigned: Owned) -> bool:
-    """Whether everything the member says it owns is assigned to it; False when it does not say."""
+    """Whether all reported partitions are assigned to the member; False without a report."""
     if reported is None:
         return False
     for topic_id, partitions in reported.items():
@@ -79,7 +78,7 @@ def owns_only(reported: Reported, assigned: Owned) -> bool:
 
 
 def owns_any(reported: Reported, revoking: Owned) -> bool:
-    """Whether the member still owns some of `revoking`; True when it does not say."""
+    """Whether the member still owns a partition of `revoking`; True without a report."""
     if reported is None:
         return True
     return any(
@@ -90,5 +89,5 @@ def owns_any(reported: Reported, revoking: Owned) -> bool:
 
 
 def with_epoch(target: Target, epoch: int) -> Owned:
-    """A target map as owned since `epoch`."""
+    """The owned map of a target whose partitions were assigned at `epoch`."""
     return {topic_id: dict.fromkeys(sorted(ps), epoch) for topic_id, ps in target.items()}

@@ -1,7 +1,7 @@
-"""From a classic group to a consumer group and back, while members are in it (KIP-848).
+"""The upgrade of a classic group to a consumer group, and the downgrade (KIP-848).
 
-Either way the members keep the partitions they have, and the epoch goes on from the generation, so
-that a member of the old protocol notices nothing but a rebalance.
+Members keep their partitions, and the epoch continues from the generation. For a classic member the
+migration is a rebalance.
 
 Source: ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup.
 """
@@ -15,9 +15,9 @@ from mockbroker.core.groups.consumer.events import (
     Downgrade,
     GroupChange,
     MemberChange,
-    TargetChange,
+    TargetAssignmentChange,
     TargetEpochChange,
-    current_change,
+    current_assignment_change,
 )
 from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
 from mockbroker.core.groups.consumer.members import (
@@ -42,11 +42,10 @@ from mockbroker_protocol.exceptions import DecodeError
 def upgraded(
     classic: ClassicGroup, settings: ConsumerSettings, topics: TopicSource, now_ms: int
 ) -> tuple[ConsumerGroup, tuple[Change, ...]]:
-    """The consumer group that a classic one becomes, and the changes that make it up.
+    """The upgraded group, and the changes that create it.
 
-    Raises ApiError when it may not become one: the policy or its size are against it, it is not a
-    group of consumers, what its members send cannot be read, or their assignor keeps data of its
-    own with the assignment, which would get lost.
+    Raises ApiError if the policy or the size forbid the upgrade, if the group has another protocol
+    type or a malformed subscription, or if an assignment has user data, which would be lost.
     """
     members = classic.members
     if not settings.migration.upgrade:
@@ -56,7 +55,7 @@ def upgraded(
     if len(members) > settings.size_max:
         raise _not_upgraded(classic, "the group size exceeds the consumer group maximum size.")
     epoch = classic.generation
-    taken: list[tuple[ConsumerMember, Target]] = []
+    upgraded_members: list[tuple[ConsumerMember, Target]] = []
     try:
         for member in members.values():
             target, has_user_data = read_assignment(topics, member.assignment)
@@ -66,16 +65,18 @@ def upgraded(
                     "an unsupported custom assignor is in use. Please refer to the documentation "
                     "or switch to a default assignor before re-attempting the upgrade.",
                 )
-            taken.append((_taken_over(classic, member, target, epoch), target))
+            upgraded_members.append((_upgraded_member(classic, member, target, epoch), target))
     except DecodeError:
         raise _not_upgraded(classic, "the embedded consumer protocol is malformed.") from None
-    names = {name for member, _ in taken for name in member.topic_names}
+    names = {name for member, _ in upgraded_members for name in member.topic_names}
     changes: list[Change] = []
-    changes += (MemberChange(member.member_id, member) for member, _ in taken)
+    changes += (MemberChange(member.member_id, member) for member, _ in upgraded_members)
     changes.append(GroupChange(epoch, metadata_hash(topics, names)))
-    changes += (TargetChange(member.member_id, target) for member, target in taken)
+    changes += (
+        TargetAssignmentChange(member.member_id, target) for member, target in upgraded_members
+    )
     changes.append(TargetEpochChange(epoch))
-    changes += (current_change(member) for member, _ in taken)
+    changes += (current_assignment_change(member) for member, _ in upgraded_members)
     group = ConsumerGroup(classic.group_id, settings, topics)
     group.start_upgraded(changes, now_ms)
     return group, tuple(changes)
@@ -88,7 +89,7 @@ def _not_upgraded(classic: ClassicGroup, reason: str) -> ApiError:
     )
 
 
-def _taken_over(
+def _upgraded_member(
     classic: ClassicGroup, member: Member, target: Target, epoch: int
 ) -> ConsumerMember:
     protocol = classic.protocol_name
@@ -112,7 +113,7 @@ def _taken_over(
 def downgraded(
     group: ConsumerGroup, downgrade: Downgrade, settings: ClassicGroupSettings, now_ms: int
 ) -> ClassicGroup:
-    """The classic group that a consumer group becomes; it is Stable, and its timers do not run."""
+    """The downgraded group. It is Stable, and its timers do not run."""
     members: list[tuple[ConsumerMember, Target]] = []
     joining = downgrade.joining
     for member in group.members.values():
@@ -122,7 +123,7 @@ def downgraded(
     if joining is not None:
         members.append((joining, group.target_of(joining)))
     protocols = {member.member_id: _classic(member).protocols for member, _ in members}
-    protocol = _vote(protocols)
+    protocol = _select_protocol(protocols)
     image = GroupImage(
         CONSUMER_PROTOCOL_TYPE,
         group.epoch,
@@ -133,7 +134,7 @@ def downgraded(
     )
     classic = ClassicGroup.restore(group.group_id, settings, image, now_ms)
     for restored in classic.members.values():
-        # The log keeps only what was offered under the protocol in use.
+        # The image has only the metadata of the selected protocol.
         classic.update_member(
             restored,
             protocols[restored.member_id],
@@ -148,13 +149,13 @@ def _classic(member: ConsumerMember) -> ClassicMember:
     return member.classic
 
 
-def _vote(protocols: dict[str, tuple[tuple[str, bytes], ...]]) -> str:
-    """The protocol that all support and most like best, as in `Roster.vote`."""
-    names = [[name for name, _ in offered] for offered in protocols.values()]
+def _select_protocol(protocols: dict[str, tuple[tuple[str, bytes], ...]]) -> str:
+    """The protocol with the most votes, as in `ClassicGroup.select_protocol`."""
+    names = [[name for name, _ in supported] for supported in protocols.values()]
     common = set(names[0]).intersection(*names[1:])
     votes: dict[str, int] = {}
-    for offered in names:
-        choice = next(name for name in offered if name in common)
+    for supported in names:
+        choice = next(name for name in supported if name in common)
         votes[choice] = votes.get(choice, 0) + 1
     return max(votes, key=votes.__getitem__)
 

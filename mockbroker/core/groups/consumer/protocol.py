@@ -1,4 +1,4 @@
-"""The blobs of classic consumers, in the terms of consumer groups: topic ids and owned maps."""
+"""The subscriptions and assignments of classic consumers, with topic ids for a consumer group."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VERSION = Struct(">h")
 
 
 class Subscription(msgspec.Struct, frozen=True):
-    """What a classic consumer subscribes to, what it says it owns, and where it is."""
+    """The subscribed topics, owned partitions and rack of a classic consumer."""
 
     topics: frozenset[str]
     owned: Mapping[str, tuple[int, ...]]
@@ -29,19 +29,19 @@ class Subscription(msgspec.Struct, frozen=True):
 
 
 def read_subscription(blob: bytes) -> Subscription:
-    """Read a member's metadata. Raises DecodeError."""
+    """Decode a member's metadata. Raises DecodeError."""
     read = decode_subscription(blob)
     owned = {line.topic: tuple(line.partitions) for line in read.owned_partitions}
     return Subscription(frozenset(read.topics), owned, read.rack_id)
 
 
 def read_assignment(topics: TopicSource, blob: bytes) -> tuple[dict[bytes, frozenset[int]], bool]:
-    """A member's partitions by topic id, and whether its assignor left data of its own with them.
+    """A member's partitions by topic id, and whether the assignment has user data.
 
-    Topics that are gone are left out. Raises DecodeError.
+    Deleted topics are left out. Raises DecodeError.
     """
     if not blob:
-        return {}, False  # it has not got any yet
+        return {}, False  # the member has no assignment yet
     read = decode_assignment(blob)
     target: dict[bytes, frozenset[int]] = {}
     for line in read.assigned_partitions:
@@ -54,7 +54,7 @@ def read_assignment(topics: TopicSource, blob: bytes) -> tuple[dict[bytes, froze
 def assignment_blob(
     topics: TopicSource, partitions: Mapping[bytes, Iterable[int]], subscription: bytes
 ) -> bytes:
-    """An assignment in the version in which the member wrote its subscription."""
+    """An assignment, encoded in the version of the member's subscription."""
     lines = []
     for topic_id, indexes in partitions.items():
         info = topics.by_id(topic_id)

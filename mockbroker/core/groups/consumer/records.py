@@ -1,7 +1,7 @@
-"""Records of consumer groups in `__consumer_offsets`: each change of a group is one of them.
+"""Records of consumer groups in `__consumer_offsets`, one for each change.
 
-Source: GroupCoordinatorRecordHelpers. Kafka 4.3 writes all of them as value v0, and of the key 4
-only tombstones.
+Kafka 4.3 writes all of them as value v0, and with key 4 only tombstones.
+Source: GroupCoordinatorRecordHelpers.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import msgspec
 
 from mockbroker.core.groups.consumer.events import (
     Change,
-    Current,
-    CurrentChange,
+    CurrentAssignment,
+    CurrentAssignmentChange,
     GroupChange,
     MemberChange,
     RegexChange,
     ResolvedRegex,
-    SubscriptionMetadataGone,
-    TargetChange,
+    SubscriptionMetadataTombstone,
+    TargetAssignmentChange,
     TargetEpochChange,
 )
 from mockbroker.core.groups.consumer.members import ClassicMember, ConsumerMember, Owned
@@ -51,7 +51,7 @@ from mockbroker_protocol.records import Record
 
 
 class ConsumerRecord(msgspec.Struct, frozen=True):
-    """A change of a group, as a record says it."""
+    """A decoded record."""
 
     group_id: str
     change: Change
@@ -61,7 +61,7 @@ class ConsumerRecord(msgspec.Struct, frozen=True):
 
 
 def record_of(group_id: str, change: Change) -> KeyValue:
-    """The record of one change; a tombstone where something is gone."""
+    """The record of one change; a tombstone if the change removes something."""
     key, value = _WRITERS[type(change)](group_id, change)
     encoded = None if value is None else CONSUMER_OFFSETS.encode_value(value)
     return CONSUMER_OFFSETS.encode_key(key), encoded
@@ -74,7 +74,9 @@ def _group(group_id: str, change: GroupChange) -> tuple[object, object]:
     return key, ConsumerGroupMetadataValue(epoch=change.epoch, metadata_hash=change.metadata_hash)
 
 
-def _subscription_metadata(group_id: str, _: SubscriptionMetadataGone) -> tuple[object, object]:
+def _subscription_metadata(
+    group_id: str, _: SubscriptionMetadataTombstone
+) -> tuple[object, object]:
     return ConsumerGroupPartitionMetadataKey(group_id=group_id), None
 
 
@@ -116,7 +118,7 @@ def _target_epoch(group_id: str, change: TargetEpochChange) -> tuple[object, obj
     )
 
 
-def _target(group_id: str, change: TargetChange) -> tuple[object, object]:
+def _target(group_id: str, change: TargetAssignmentChange) -> tuple[object, object]:
     key = ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=change.member_id)
     if change.target is None:
         return key, None
@@ -128,7 +130,7 @@ def _target(group_id: str, change: TargetChange) -> tuple[object, object]:
     )
 
 
-def _current(group_id: str, change: CurrentChange) -> tuple[object, object]:
+def _current(group_id: str, change: CurrentAssignmentChange) -> tuple[object, object]:
     key = ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=change.member_id)
     current = change.current
     if current is None:
@@ -165,11 +167,11 @@ def _regex(group_id: str, change: RegexChange) -> tuple[object, object]:
 
 _WRITERS: dict[type, Callable[[str, Any], tuple[object, object]]] = {
     GroupChange: _group,
-    SubscriptionMetadataGone: _subscription_metadata,
+    SubscriptionMetadataTombstone: _subscription_metadata,
     MemberChange: _member,
     TargetEpochChange: _target_epoch,
-    TargetChange: _target,
-    CurrentChange: _current,
+    TargetAssignmentChange: _target,
+    CurrentAssignmentChange: _current,
     RegexChange: _regex,
 }
 
@@ -178,9 +180,9 @@ _WRITERS: dict[type, Callable[[str, Any], tuple[object, object]]] = {
 
 
 def parse(record: Record) -> ConsumerRecord | None:
-    """What a record says, or None if it is not of a consumer group.
+    """The decoded record, or None if it is not a record of consumer groups.
 
-    Raises DecodeError when key or value are not what their first two bytes say.
+    Raises DecodeError if key or value do not have the format of their version.
     """
     if record.key is None:
         return None
@@ -200,8 +202,8 @@ def _read_group(
 
 def _read_subscription_metadata(
     _: ConsumerGroupPartitionMetadataKey, __: ConsumerGroupPartitionMetadataValue | None
-) -> SubscriptionMetadataGone:
-    return SubscriptionMetadataGone()
+) -> SubscriptionMetadataTombstone:
+    return SubscriptionMetadataTombstone()
 
 
 def _read_member(
@@ -242,32 +244,32 @@ def _read_target_epoch(
 def _read_target(
     key: ConsumerGroupTargetAssignmentMemberKey,
     value: ConsumerGroupTargetAssignmentMemberValue | None,
-) -> TargetChange:
+) -> TargetAssignmentChange:
     if value is None:
-        return TargetChange(key.member_id, None)
+        return TargetAssignmentChange(key.member_id, None)
     target = {bytes(line.topic_id): frozenset(line.partitions) for line in value.topic_partitions}
-    return TargetChange(key.member_id, target)
+    return TargetAssignmentChange(key.member_id, target)
 
 
 def _read_current(
     key: ConsumerGroupCurrentMemberAssignmentKey,
     value: ConsumerGroupCurrentMemberAssignmentValue | None,
-) -> CurrentChange:
+) -> CurrentAssignmentChange:
     if value is None:
-        return CurrentChange(key.member_id, None)
+        return CurrentAssignmentChange(key.member_id, None)
     known = value.state in MemberState._value2member_map_
-    current = Current(
+    current = CurrentAssignment(
         value.member_epoch,
         value.previous_member_epoch,
         MemberState(value.state) if known else MemberState.UNKNOWN,
         _owned(value.assigned_partitions, value.member_epoch),
         _owned(value.partitions_pending_revocation, value.member_epoch),
     )
-    return CurrentChange(key.member_id, current)
+    return CurrentAssignmentChange(key.member_id, current)
 
 
 def _owned(lines: list[TopicPartitions], member_epoch: int) -> Mapping[bytes, Mapping[int, int]]:
-    """Releases before 4.2 wrote no assignment epochs: the member's stands in for them."""
+    """An owned map; the member epoch replaces assignment epochs, which Kafka has since 4.2."""
     return {
         bytes(line.topic_id): dict(zip(line.partitions, line.assignment_epochs, strict=True))
         if line.assignment_epochs

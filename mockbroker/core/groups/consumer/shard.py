@@ -1,8 +1,8 @@
 """The consumer groups of one shard: their requests in, their effects out.
 
 A request is passed to the group's state machine. Its changes are appended to the shard's partition
-as one batch, then applied, then answered. A group comes into being with the first batch
-of its own. If it takes the place of a classic group, that one's tombstone leads the same batch.
+as one batch, then applied, then answered. The first batch creates the group. If the group replaces
+a classic group, the batch begins with the tombstone of the classic group.
 
 Source: GroupCoordinatorShard and GroupMetadataManager.getOrMaybeCreateConsumerGroup.
 """
@@ -27,7 +27,7 @@ from mockbroker.core.groups.consumer.events import (
     ResolveRegexes,
     Store,
     Stored,
-    TargetChange,
+    TargetAssignmentChange,
     TargetEpochChange,
     is_tombstone,
 )
@@ -70,7 +70,7 @@ MayMatch = Callable[[str], bool]
 
 
 def _may_match_any(topic: str) -> bool:  # noqa: ARG001
-    """Without an authorizer every topic may be seen."""
+    """Each topic may be matched without an authorizer."""
     return True
 
 
@@ -86,18 +86,18 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
         self._topics = shard.coordinator.topics
         self._settings: dict[str, ConsumerSettings] = {}
         self._settings_version = -1
-        # While a member's heartbeat is taken: tells of a topic whether that member may see it.
+        # During a heartbeat: whether the member may describe a topic.
         self._may_match: MayMatch = _may_match_any
 
-    # -------------------------------------------------------------- members of the new protocol
+    # ---------------------------------------------------------- requests of the consumer protocol
 
     def consumer_heartbeat(
         self, group_id: str, heartbeat: ConsumerHeartbeat, may_match: MayMatch | None = None
     ) -> None:
         """ConsumerGroupHeartbeat of a member that joins or stays.
 
-        `may_match` tells of a topic whether a regular expression of the group may match it: what
-        this member may not describe is not looked up for it, nor for the others.
+        The group's regular expressions match only topics for which `may_match` returns True: those
+        that the member may describe.
         """
         self._may_match = may_match or _may_match_any
         try:
@@ -135,8 +135,9 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
         return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, message)
 
     def _new(self, group_id: str, preceding: list[KeyValue], now_ms: int) -> ConsumerGroup:
-        """A new group; adds the records that precede its own. Raises ApiError if a classic group of
-        this id cannot be upgraded.
+        """A new group. The tombstones and records of an upgrade are added to `preceding`.
+
+        Raises ApiError if a classic group with this id cannot be upgraded.
         """
         settings = self.settings(group_id)
         classic = self._shard.classic.get(group_id)
@@ -149,10 +150,10 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
         preceding += (record_of(group_id, change) for change in changes)
         return group
 
-    # ---------------------------------------------------------- members of the classic protocol
+    # ----------------------------------------------------------- requests of the classic protocol
 
     def join(self, group: ConsumerGroup, join: Join) -> None:
-        """JoinGroup. An empty group makes room for a classic one."""
+        """JoinGroup. A classic group replaces an empty group."""
         shard, group_id = self._shard, group.group_id
         if group.is_empty():
             if join.member_id == NO_MEMBER_ID:
@@ -160,8 +161,8 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
                 if error is not NONE:
                     answer(join.callback, JoinResult(error=error, member_id=NO_MEMBER_ID))
                     return
-                shard.forget_group(group_id)
-            shard.classic.begin(group_id, join)
+                shard.remove_group(group_id)
+            shard.classic.create_group(group_id, join)
             return
         if join.member_id == NO_MEMBER_ID:
             member_id = uuid_text(self._runtime.ids.uuid())
@@ -192,13 +193,13 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
     # -------------------------------------------------------------------------------- whole groups
 
     def unload(self, group: ConsumerGroup) -> None:
-        handle(group, Unload(), self._shard.now_ms(group.group_id))  # nobody waits here
+        handle(group, Unload(), self._shard.now_ms(group.group_id))  # no request waits
 
-    def deleted(self, group: ConsumerGroup) -> None:
+    def on_deleted(self, group: ConsumerGroup) -> None:
         handle(group, Unload(), self._shard.now_ms(group.group_id))
 
     def settings(self, group_id: str) -> ConsumerSettings:
-        """The configuration of one group, as of now."""
+        """The current configuration of one group."""
         configs = self._shard.coordinator.configs
         if self._settings_version != configs.version:
             self._settings.clear()
@@ -211,17 +212,17 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
     # ------------------------------------------------------------------------------------- loading
 
     def replay(self, group_id: str, change: Change) -> None:
-        """Take in a change that the log says. A group begins with anything but a tombstone."""
+        """Apply a change from the log. A change that is no tombstone creates the group."""
         group = self.get(group_id)
         if group is None:
             if is_tombstone(change):
                 return
-            # A classic group without a record of its own may have come of the group's offsets.
+            # It replaces the simple group that the offsets of this group have created.
             group = ConsumerGroup(group_id, self.settings(group_id), self._topics)
             self._shard.put_group(group)
         group.apply((change,))
         if isinstance(change, GroupChange) and group.dead:
-            self._shard.forget_group(group_id)
+            self._shard.remove_group(group_id)
 
     # ------------------------------------------------------------------------------------- actions
 
@@ -263,7 +264,9 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
         changes: list[Change] = [GroupChange(epoch, group.metadata_hash)]
         for pattern, topics in assignments.items():
             target = {self._topic_id(topic): frozenset(ps) for topic, ps in topics.items()}
-            changes += (TargetChange(each, target) for each in required_members(group, pattern))
+            changes += (
+                TargetAssignmentChange(each, target) for each in required_members(group, pattern)
+            )
         if assignments:
             changes.append(TargetEpochChange(epoch, self._runtime.now_ms()))
         self._store_changes(group, tuple(changes))
@@ -277,7 +280,7 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
     def _remove_member(
         self, group: ConsumerGroup, member_id: str, instance_id: str | None, epoch: int
     ) -> None:
-        # The first of several may have turned the group into a classic one.
+        # By id, because the removal of another member may have downgraded the group.
         leave = ConsumerLeave(
             callback=ignore_result, member_id=member_id, epoch=epoch, instance_id=instance_id
         )
@@ -285,7 +288,7 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
 
     def _store_changes(self, group: ConsumerGroup, changes: tuple[Change, ...]) -> None:
         """Store and apply the changes of an action."""
-        self._perform(group, [Store(changes=changes)])
+        self._apply(group, [Store(changes=changes)])
         self._shard.rearm(group)
 
     # -------------------------------------------------------------------------- events and effects
@@ -294,16 +297,16 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
         self._run(group, event, ())
 
     def _run(self, group: ConsumerGroup, event: object, preceding: Iterable[KeyValue]) -> None:
-        """The records of `preceding` go before the first that the group wants stored."""
+        """Handle an event. The records in `preceding` are stored before those of the group."""
         shard = self._shard
         shard.mark_changed()
         group.settings = self.settings(group.group_id)
         effects = handle(group, event, shard.now_ms(group.group_id))
-        self._perform(group, effects, preceding)
+        self._apply(group, effects, preceding)
         if shard.groups.get(group.group_id) is group:
             shard.rearm(group)
 
-    def _perform(
+    def _apply(
         self, group: ConsumerGroup, effects: list[Effect], preceding: Iterable[KeyValue] = ()
     ) -> None:
         for effect in effects:
@@ -329,9 +332,12 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
             if classic is not None:
                 self._shard.classic.unload_upgraded(classic)
             self._shard.put_group(group)
-        self._perform(group, handle(group, Stored(store, error), now_ms))
+        self._apply(group, handle(group, Stored(store, error), now_ms))
         if former is not None and former != (group.state, group.epoch):
-            emit_moved(self._runtime, group, former[0].value, group.state_name, group.epoch)
+            node_id = self._shard.coordinator.broker_id
+            emit_moved(
+                self._runtime, node_id, group, former[0].value, group.state_name, group.epoch
+            )
 
     def _resolve(self, group: ConsumerGroup, effect: ResolveRegexes) -> None:
         names = [name for name in self._topics.names() if self._may_match(name)]
@@ -341,7 +347,7 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
             topics[regex] = frozenset(name for name in names if matches(name))
         now_ms = self._shard.now_ms(group.group_id)
         resolved = RegexesResolved(topics, self._topics.version, now_ms)
-        self._perform(group, handle(group, resolved, now_ms))
+        self._apply(group, handle(group, resolved, now_ms))
 
     def _downgrade(self, group: ConsumerGroup, downgrade: Downgrade) -> None:
         now_ms = self._shard.now_ms(group.group_id)
@@ -351,7 +357,7 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
         error, _ = self._shard.append(records)
         if error is not NONE:
             store = Store(changes=(), answer=downgrade.answer, retry=downgrade.retry)
-            self._perform(group, handle(group, Stored(store, error), now_ms))
+            self._apply(group, handle(group, Stored(store, error), now_ms))
             return
         self._shard.classic.start_downgraded(classic, downgrade.rebalance)
         if downgrade.answer is not None:

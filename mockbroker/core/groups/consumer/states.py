@@ -1,30 +1,29 @@
-r"""A consumer group of the new protocol (KIP-848): what its states mean, and its members' states.
+r"""The states of a consumer group and of its members (KIP-848).
 
-There are no rounds. Each heartbeat may do three things, one after the other, and each of them
-raises an epoch of its own:
+A heartbeat has three steps. Each may raise an epoch:
 
-1. The member is created or changes its subscription, or the metadata of a subscribed topic has
-   changed since somebody looked: the *group epoch* rises.
-2. The group epoch is ahead of the *assignment epoch*: an assignor shares the partitions out anew
-   (the *target assignment*), and the assignment epoch catches up. At most once in an assignment
-   interval; until then the old target stands.
-3. The member is behind the target: it is *reconciled*. It first gives up what is no longer its
-   own, at its old *member epoch*; then it moves to the assignment epoch and is given what is free.
-   What others have yet to give up comes to it with later heartbeats.
+1. The *group epoch* rises if the member joins or changes its subscription, or if the metadata of a
+   subscribed topic has changed since the last comparison.
+2. If the group epoch is ahead of the *assignment epoch*, the assignor computes a new *target
+   assignment*, and the assignment epoch becomes the group epoch. This happens at most once in an
+   assignment interval.
+3. A member behind the target is *reconciled*. At its old *member epoch* it revokes the partitions
+   that are not in its target. Then it moves to the assignment epoch and gets the free partitions.
+   It gets the partitions that other members have yet to revoke with later heartbeats.
 
-So one slow member holds up only those who wait for its partitions. A partition is never given to a
-second member before the first one has reported its revocation by no longer listing it.
+A slow member therefore delays only the members that wait for its partitions. A partition is not
+assigned to another member before its owner has reported the revocation by not listing it.
 
-    member:   Stable --(loses something)--> UnrevokedPartitions --(gave it up)--+
+    member:   Stable --(must revoke)--> UnrevokedPartitions --(has revoked)-----+
                 ^  \                                                            |
-                |   +--(something is not free yet)--> UnreleasedPartitions      |
-                |                                          |                    |
-                +------------------------------------------+--------------------+
+                |   +--(must wait)--> UnreleasedPartitions                      |
+                |                              |                                |
+                +------------------------------+--------------------------------+
 
-A group has no state of its own: it is read off the epochs and the members' states
-(`GROUP_STATES`). A member's state is written by `reconcile` alone, through `ADVANCE_RESULTS`.
+The state of a group follows from its epochs and the states of its members (`GROUP_STATES`). Only
+`reconcile` writes the state of a member, by `ADVANCE_RESULTS`.
 
-Source: ConsumerGroup, CurrentAssignmentBuilder and MemberState of Kafka's group coordinator.
+Source: ConsumerGroup, CurrentAssignmentBuilder, MemberState.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ from typing import NamedTuple
 from mockbroker_protocol import ErrorCode
 
 LEAVE_EPOCH = -1  # in a request: the member leaves; in a member: its assignment is gone
-STATIC_LEAVE_EPOCH = -2  # a static member left and may come back within its session
+STATIC_LEAVE_EPOCH = -2  # a static member left and may return within its session timeout
 JOIN_EPOCH = 0
 
 
 class GroupState(Enum):
-    """States by the names that ConsumerGroupDescribe and ListGroups show."""
+    """States, with their names in ConsumerGroupDescribe and ListGroups."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
@@ -50,14 +49,14 @@ class GroupState(Enum):
 
 
 class GroupFacts(NamedTuple):
-    """What a group's state depends on."""
+    """The facts that decide a group's state."""
 
     has_members: bool
     assigned: bool  # the assignment epoch has caught up with the group epoch
     reconciled: bool  # every member is Stable at the assignment epoch
 
 
-# Total over the facts. Dead is not here: a group that is gone is in no table.
+# Total over the facts. A Dead group is removed from the shard's table.
 GROUP_STATES: dict[GroupFacts, GroupState] = {
     GroupFacts(False, False, False): GroupState.EMPTY,
     GroupFacts(False, False, True): GroupState.EMPTY,
@@ -69,7 +68,7 @@ GROUP_STATES: dict[GroupFacts, GroupState] = {
     GroupFacts(True, True, True): GroupState.STABLE,
 }
 
-# DeleteGroups: only an Empty group goes.
+# DeleteGroups: only an Empty group may be deleted.
 DELETE_ANSWERS: dict[GroupState, ErrorCode] = {
     GroupState.EMPTY: ErrorCode.NONE,
     GroupState.ASSIGNING: ErrorCode.NON_EMPTY_GROUP,
@@ -80,36 +79,36 @@ DELETE_ANSWERS: dict[GroupState, ErrorCode] = {
 
 
 class MemberState(IntEnum):
-    """How far a member is on its way to the target assignment, by the codes in the log."""
+    """The progress of a member towards its target assignment. The values are those in the log."""
 
     STABLE = 0
-    UNREVOKED = 1  # it has yet to give partitions up
-    UNRELEASED = 2  # it waits for partitions that others have yet to give up
+    UNREVOKED = 1  # it has partitions to revoke
+    UNRELEASED = 2  # it waits for partitions that other members have to revoke
     UNKNOWN = 127  # written by a later release
 
 
 class ReconcileAction(Enum):
-    """What reconciliation does with a member."""
+    """The action of a reconciliation."""
 
     KEEP = "nothing"
-    TRIM = "take away the topics it no longer subscribes to, at its present epoch"
+    TRIM = "revoke the topics to which it no longer subscribes, at its current epoch"
     ADVANCE = "move it towards the target assignment"
-    FENCE = "refuse it, so that it comes back with nothing"
+    FENCE = "fence it, so that it joins again without partitions"
 
 
 class ReconcileFacts(NamedTuple):
-    """What decides the step, beside the member's state."""
+    """The facts that decide the action, with the member's state."""
 
     due: bool  # see DUE
-    resubscribed: bool  # this very heartbeat changed the subscription
+    resubscribed: bool  # this heartbeat changed the subscription
 
 
-# When a member in a state is due to move on.
+# When a member in a state is due to advance.
 DUE: dict[MemberState, str] = {
     MemberState.STABLE: "its epoch is not the assignment epoch",
-    MemberState.UNREVOKED: "it no longer owns anything that it has to give up",
-    MemberState.UNRELEASED: "always: what it waits for may have become free",
-    MemberState.UNKNOWN: "it owns nothing",
+    MemberState.UNREVOKED: "it no longer owns a partition that it has to revoke",
+    MemberState.UNRELEASED: "always, because the partitions may have become free",
+    MemberState.UNKNOWN: "it owns no partition",
 }
 
 _BY_DUE: dict[ReconcileFacts, ReconcileAction] = {
@@ -123,7 +122,7 @@ RECONCILE_ACTIONS: dict[MemberState, dict[ReconcileFacts, ReconcileAction]] = {
     MemberState.STABLE: _BY_DUE,
     MemberState.UNREVOKED: _BY_DUE,
     MemberState.UNRELEASED: {
-        # Never not due.
+        # This state is always due.
         ReconcileFacts(False, False): ReconcileAction.ADVANCE,
         ReconcileFacts(False, True): ReconcileAction.ADVANCE,
         ReconcileFacts(True, False): ReconcileAction.ADVANCE,
@@ -139,7 +138,7 @@ RECONCILE_ACTIONS: dict[MemberState, dict[ReconcileFacts, ReconcileAction]] = {
 
 
 class AdvanceFacts(NamedTuple):
-    """What is left to do after a member was moved as far as it goes."""
+    """The facts that decide the member's next state."""
 
     must_revoke: bool
     must_wait: bool
@@ -153,21 +152,21 @@ class AdvanceResult(NamedTuple):
 ADVANCE_RESULTS: dict[AdvanceFacts, AdvanceResult] = {
     AdvanceFacts(False, False): AdvanceResult(MemberState.STABLE, True),
     AdvanceFacts(False, True): AdvanceResult(MemberState.UNRELEASED, True),
-    # It keeps its epoch, and is given nothing, before it has given up what is not its own.
+    # A member keeps its epoch and gets no partition before it has revoked the others.
     AdvanceFacts(True, False): AdvanceResult(MemberState.UNREVOKED, False),
     AdvanceFacts(True, True): AdvanceResult(MemberState.UNREVOKED, False),
 }
 
 
 class MigrationPolicy(NamedTuple):
-    """Which way a group may change its protocol while it has members."""
+    """Whether a group with members may be upgraded and downgraded."""
 
     upgrade: bool
     downgrade: bool
 
 
-# By the values of group.consumer.migration.policy. Where neither is allowed, classic members may
-# not even join a consumer group.
+# By the values of group.consumer.migration.policy. With `disabled`, classic members cannot join a
+# consumer group.
 MIGRATION_POLICIES: dict[str, MigrationPolicy] = {
     "bidirectional": MigrationPolicy(True, True),
     "upgrade": MigrationPolicy(True, False),

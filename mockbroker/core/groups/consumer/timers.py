@@ -9,7 +9,7 @@ from mockbroker.core.groups.lazy_timers import LazyTimer, LazyTimerHeap
 
 
 class MemberTimer(LazyTimer):
-    """One timer of one member; `member_epoch`, if set, is the only epoch at which it counts."""
+    """One timer of one member. If `member_epoch` is set, it is ignored at other member epochs."""
 
     __slots__ = ("kind", "member_epoch")
 
@@ -20,7 +20,7 @@ class MemberTimer(LazyTimer):
 
 
 class MemberTimers:
-    """At most one timer of a kind for each member. `now_ms` is the time of the group's event."""
+    """At most one timer of each kind for each member. `now_ms` is the time of the current event."""
 
     __slots__ = ("_clock_target_ms", "_heap", "_timers", "now_ms")
 
@@ -28,11 +28,11 @@ class MemberTimers:
         self._heap = LazyTimerHeap()
         self._timers: dict[tuple[TimerKind, str], MemberTimer] = {}
         self.now_ms = 0
-        # Until when the clock is being moved on, for members that are there and cannot keep up.
+        # The target of a clock advance: connected members' timers armed before it start there.
         self._clock_target_ms = 0
 
     def set(self, order: SetTimer) -> None:
-        """Set, move or cancel a timer."""
+        """Arm, re-arm or cancel a timer."""
         key = (order.kind, order.member_id)
         timer = self._timers.get(key)
         if order.deadline_ms is None:
@@ -48,8 +48,8 @@ class MemberTimers:
         self._heap.arm(timer, order.deadline_ms + max(self._clock_target_ms - self.now_ms, 0))
 
     def extend(self, connected: Callable[[str], bool], by_ms: int, now_ms: int) -> None:
-        """Wait that much longer for the members that are connected, also by timers that are set
-        before so much time has passed.
+        """Extend the timers of connected members by `by_ms`, also those armed during the
+        advance.
         """
         for (_, member_id), timer in self._timers.items():
             if connected(member_id):
@@ -57,12 +57,12 @@ class MemberTimers:
                 self._heap.postpone(timer, by_ms)
 
     def next_ms(self) -> int | None:
-        """A time before which no timer ends, or None."""
+        """A time before which no timer expires, or None without timers."""
         return self._heap.next_ms()
 
-    def pop_ended(self, now_ms: int) -> MemberTimer | None:
-        """The first timer that has ended by `now_ms`, which thereby is no more."""
-        timer = self._heap.pop_ended(now_ms)
+    def pop_expired(self, now_ms: int) -> MemberTimer | None:
+        """Remove and return the first timer that has expired by `now_ms`, or None."""
+        timer = self._heap.pop_expired(now_ms)
         if timer is None:
             return None
         assert isinstance(timer, MemberTimer)

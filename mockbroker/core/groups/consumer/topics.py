@@ -1,12 +1,11 @@
-"""Topics as a consumer group sees them: names, ids, how many partitions, and when that changed.
+"""The topics of a metadata image, for consumer groups.
 
-A group compares the metadata at a member's heartbeat, not when it changes: `version` is a cheap
-check for changes. The *metadata hash* of what a group subscribes to is
-what decides whether the group epoch rises; it stands in the log, so it survives a move of the
-coordinator.
+A group compares the metadata at a heartbeat; `version` shows whether anything has changed. The
+group epoch rises if the *metadata hash* of the subscribed topics has changed. The hash is in the
+log, so it survives a move of the coordinator.
 
-Source: CoordinatorMetadataImage, and Utils.computeGroupHash, whose hash function is another one:
-nobody but the coordinator that wrote a hash compares it.
+Source: CoordinatorMetadataImage, Utils.computeGroupHash. The hash function differs from Kafka's,
+because only the coordinator compares hashes.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ NEVER = -1
 
 
 class TopicInfo(NamedTuple):
-    """What a group needs to know of a topic. `digest` stands for all that may matter to it."""
+    """One topic. `digest` is the hash of all that the metadata hash depends on."""
 
     topic_id: bytes
     name: str
@@ -37,12 +36,12 @@ class TopicSource(Protocol):
 
     @property
     def version(self) -> int:
-        """Grows whenever anything about any topic may have changed."""
+        """Rises with each change of a topic."""
         ...
 
     @property
     def created_version(self) -> int:
-        """The version as of which somebody first saw the newest topic."""
+        """The version at which the newest topic was first seen."""
         ...
 
     def by_name(self, name: str) -> TopicInfo | None: ...
@@ -53,7 +52,7 @@ class TopicSource(Protocol):
 
 
 def metadata_hash(source: TopicSource, names: Iterable[str]) -> int:
-    """The hash, as a signed 64-bit integer, of those topics among `names` that exist; 0 of none."""
+    """The hash of the existing topics in `names`, a signed 64-bit integer; 0 without a topic."""
     hasher = None
     for name in sorted(names):
         info = source.by_name(name)
@@ -64,14 +63,14 @@ def metadata_hash(source: TopicSource, names: Iterable[str]) -> int:
 
 
 class ImageHolder(Protocol):
-    """A broker, or the cluster: whoever has a metadata image."""
+    """A broker or a cluster: an object with a metadata image."""
 
     @property
     def image(self) -> Image: ...
 
 
 class ClusterTopics:
-    """The topics of the image that `holder` has just now."""
+    """The topics of the current image of `holder`."""
 
     __slots__ = ("_created_version", "_holder", "_infos", "_known", "_known_version", "_version")
 
@@ -79,7 +78,7 @@ class ClusterTopics:
         self._holder = holder
         self._infos: dict[str, TopicInfo] = {}
         self._version = NEVER
-        # The topics that were there when somebody last asked, and what version that was.
+        # The topic ids at the last call, and the version of that image.
         self._known: set[bytes] = set()
         self._known_version = NEVER
         self._created_version = NEVER
@@ -124,7 +123,7 @@ class ClusterTopics:
         return info
 
     def _describe(self, topic: Topic) -> TopicInfo:
-        """Racks are part of it: an assignor might go by them (KIP-881)."""
+        """The digest includes racks, because an assignor may use them (KIP-881)."""
         hasher = blake2b(digest_size=HASH_BYTES)
         hasher.update(topic.topic_id)
         hasher.update(topic.name.encode())

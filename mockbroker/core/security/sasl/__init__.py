@@ -1,10 +1,10 @@
 """Authentication of clients on SASL listeners, as state machines without I/O.
 
-Nouns: a *mechanism* (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER) is a way to prove who one
-is; its server side takes *tokens* from the client until the client has proved itself or is denied.
-An *authenticator* leads one connection from its first frame to that proof: which requests it may
-make on the way, and, once its *session* has a lifetime, through proving itself again (KIP-368). A
-*realm* is what a listener's authenticators share: the mechanisms it offers, the users, the keys.
+A *mechanism* (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER) is a method of authentication. Its
+server side handles *tokens* of the client until the client is authenticated or refused. An
+*authenticator* is the state machine of one connection: which requests are allowed until the client
+is authenticated, and the re-authentication of a *session* with a lifetime (KIP-368). A *realm* has
+the mechanisms, users and keys that the authenticators of a listener share.
 
-Denials say as little as Kafka's do: a client learns that its credentials are wrong, not which part.
+As in Kafka, an error does not reveal which part of the credentials is wrong.
 """

@@ -37,10 +37,10 @@ class SaslResponse(NamedTuple):
 
 
 class Authenticator:
-    """The SASL side of one connection.
+    """The SASL authentication of one connection (SaslServerAuthenticator).
 
-    `reason` says why the connection failed, for the log; it never holds a secret. `expires_ms` is
-    when the session ends (ms since the epoch), None if it does not.
+    `reason` is the reason of a failure for the log; it has no secret. `expires_ms` is the end of
+    the session (ms since the epoch), or None.
     """
 
     __slots__ = (
@@ -63,9 +63,9 @@ class Authenticator:
         self.mechanism_name = ""
         self.expires_ms: int | None = None
         self.reason = ""
-        self.by_token = False  # proved by a delegation token
-        self.denied_next = ""  # why the next token is refused, whatever it is
-        self.speaks_raw = False  # tokens come bare, after a handshake of version 0
+        self.by_token = False  # authenticated by a delegation token
+        self.denied_next = ""  # the message with which a rule refuses the next token
+        self.speaks_raw = False  # after a handshake of version 0, frames are bare tokens
         self._realm = realm
         self._mechanism: Mechanism | None = None
         self._renewed_ms: int | None = None
@@ -80,23 +80,26 @@ class Authenticator:
 
     @property
     def renews(self) -> bool:
-        """Whether the client has proved itself before, on this connection."""
+        """Whether this is a re-authentication."""
         return self._renewed_ms is not None
 
     @property
     def takes_handshake(self) -> bool:
-        """Whether a SaslHandshake is in its place now."""
+        """Whether a SaslHandshake is allowed now."""
         return self.state in (SaslState.INITIAL, SaslState.HANDSHAKE, SaslState.REAUTHENTICATE)
 
     @property
     def takes_token(self) -> bool:
-        """Whether a token is in its place now."""
+        """Whether a token is allowed now."""
         return self.state is SaslState.AUTHENTICATE
 
-    # -- what comes --------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------
 
     def admit(self, api_key: int, now_ms: int) -> Admission:
-        """Admit a frame by its API key. A handshake on a session with a lifetime renews it."""
+        """The admission of a frame by its API key.
+
+        A handshake in a session with a lifetime starts a re-authentication.
+        """
         kind = _KINDS.get(api_key, RequestKind.OTHER)
         if self.state is SaslState.COMPLETE and self.expires_ms is not None:
             if kind is RequestKind.HANDSHAKE and self._may_renew(now_ms):
@@ -120,16 +123,16 @@ class Authenticator:
         return last is None or now_ms - last >= REAUTHENTICATION_INTERVAL_MIN_MS
 
     def versions_answered(self, error: int) -> None:
-        """ApiVersions was answered; after an error the client may ask again."""
+        """Handle the answer of ApiVersions; after an error the client may send it again."""
         event = SaslEvent.VERSIONS_REFUSED if error else SaslEvent.VERSIONS_ANSWERED
         if TRANSITIONS[self.state][event] is not None:
             self._step(event)
 
     def handshake(self, mechanism: str, version: int) -> SaslResponse:
-        """Take a SaslHandshake that was admitted.
+        """Handle an admitted SaslHandshake.
 
-        Within a session it has to name the mechanism of the session. For another one there is no
-        answer but the close: at once if it is not on offer, with the first token if it is.
+        In a session it must have the session's mechanism. With another mechanism the connection is
+        closed: now if the mechanism is not enabled, else at the first token.
         """
         if mechanism not in self.mechanisms:
             self.reason = f"the mechanism {mechanism!r} is not enabled"
@@ -150,11 +153,11 @@ class Authenticator:
 
     @property
     def mechanisms(self) -> list[str]:
-        """The mechanisms that the listener offers."""
+        """The enabled mechanisms of the listener."""
         return list(self._realm.mechanisms())
 
     def token(self, token: bytes, now_ms: int) -> SaslResponse:
-        """Take a token that was admitted."""
+        """Handle an admitted token."""
         mechanism = self._mechanism
         assert mechanism is not None
         try:
@@ -163,7 +166,7 @@ class Authenticator:
                 raise DeniedError("refused by a rule", message=message)
             answer = mechanism.respond(token, now_ms)
             if mechanism.user is not None:
-                self._keep_principal(user(mechanism.user))
+                self._set_principal(user(mechanism.user))
         except DeniedError as error:
             return self._denied(error)
         if mechanism.user is None:
@@ -176,10 +179,10 @@ class Authenticator:
         self._step(SaslEvent.PROVED)
         return SaslResponse(token=answer, session_lifetime_ms=lifetime_ms or 0)
 
-    # -- what follows ------------------------------------------------------------------------------
+    # -- results -----------------------------------------------------------------------------------
 
-    def _keep_principal(self, principal: str) -> None:
-        """Set the principal. Raises DeniedError where it was another one before (KIP-368)."""
+    def _set_principal(self, principal: str) -> None:
+        """Set the principal. Raises DeniedError if a re-authentication changes it (KIP-368)."""
         if self.renews and principal != self.principal:
             message = (
                 "Cannot change principals during re-authentication from"
@@ -200,7 +203,7 @@ class Authenticator:
         return SaslResponse(ErrorCode.SASL_AUTHENTICATION_FAILED, message)
 
     def _session_lifetime_ms(self, mechanism: Mechanism, now_ms: int) -> int | None:
-        """How long the session lasts, None without a limit: the credential's and the broker's."""
+        """The lifetime of the session by the limits of credential and broker, or None."""
         reauth_ms = self._realm.max_reauth_ms(self.mechanism_name)
         limits = [reauth_ms] if reauth_ms > 0 else []
         if mechanism.expires_ms is not None:

@@ -1,10 +1,11 @@
-"""Signed tokens (JWT, RFC 7519) as a broker takes them: which claims must be there and hold.
+"""The validation of signed tokens (JWT, RFC 7519).
 
-Follows Kafka's BrokerJwtValidator: the signature is right, `exp` and `iat` are there, the clock
-lies between `nbf` and `exp` give or take a skew, issuer and audience are the expected ones if any
-are configured. Unsigned tokens (`alg: none`) are accepted only if the cluster is configured so, and
-then need no `iat` (OAuthBearerUnsecuredValidatorCallbackHandler). Keys are the caller's: signatures
-are checked by a function that is handed in.
+A valid token has a valid signature and the claims `exp` and `iat`. The time is between `nbf` and
+`exp`, with a clock skew. Issuer and audience are the expected ones, if any are configured. Unsigned
+tokens (`alg: none`) are valid only by config, and need no `iat`
+(OAuthBearerUnsecuredValidatorCallbackHandler). The caller passes a function that checks signatures.
+
+Source: BrokerJwtValidator.
 """
 
 from __future__ import annotations
@@ -12,25 +13,29 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mockbroker.core.security.sasl.mechanism import DeniedError
 
 ALGORITHMS = ("RS256", "ES256")
+# JSON can name half of a character, which no encoding has.
+_SURROGATE = re.compile("[\ud800-\udfff]")
+LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 
-# (algorithm, key id, signed bytes, signature) -> whether a known key made that signature.
+# (algorithm, key id, signed bytes, signature) -> whether the signature is that of a known key.
 Verify = Callable[[str, str | None, bytes, bytes], bool]
 
 
 def knows_no_key(algorithm: str, key_id: str | None, signed: bytes, signature: bytes) -> bool:  # noqa: ARG001
-    """No signature is right."""
+    """The check without keys: no signature is valid."""
     return False
 
 
 @dataclass(frozen=True)
 class TokenRules:
-    """What a listener asks of tokens; times in ms. Named after the `sasl.oauthbearer.*` configs."""
+    """The requirements of a listener; times in ms. The names are those of `sasl.oauthbearer.*`."""
 
     clock_skew_ms: int = 30_000
     expected_audience: Sequence[str] = ()
@@ -41,14 +46,14 @@ class TokenRules:
 
 @dataclass(frozen=True)
 class Bearer:
-    """Who a valid token speaks for, and until when."""
+    """The user of a valid token, and its expiry time."""
 
     user: str
     expires_ms: int
 
 
 def validate(token: str, rules: TokenRules, verify: Verify, now_ms: int) -> Bearer:
-    """The bearer of a token. Raises DeniedError that says, for the log, what is wrong with it."""
+    """The bearer of a token. Raises DeniedError with the reason for the log."""
     parts = token.split(".")
     if len(parts) != 3:
         raise DeniedError(f"a token has three parts, this one {len(parts)}")
@@ -59,7 +64,7 @@ def validate(token: str, rules: TokenRules, verify: Verify, now_ms: int) -> Bear
         if not rules.allow_unsigned:
             raise DeniedError("the token is not signed")
         if parts[2]:
-            raise DeniedError("the token says that it is not signed, but bears a signature")
+            raise DeniedError("the token is unsigned by its header, but has a signature")
     elif algorithm not in ALGORITHMS:
         raise DeniedError(f"tokens are signed with {' or '.join(ALGORITHMS)}, not {algorithm!r}")
     else:
@@ -81,7 +86,7 @@ def _bearer(
     if now_ms - rules.clock_skew_ms >= expires_ms:
         raise DeniedError(f"the token expired at {expires_ms} ms, it is {now_ms}")
     if not_before_ms is not None and now_ms + rules.clock_skew_ms < not_before_ms:
-        raise DeniedError(f"the token holds from {not_before_ms} ms, it is {now_ms}")
+        raise DeniedError(f"the token is valid from {not_before_ms} ms, it is {now_ms}")
     if issued_ms is not None and issued_ms > expires_ms:
         raise DeniedError("the token expired before it was issued")
     if rules.expected_issuer is not None and claims.get("iss") != rules.expected_issuer:
@@ -94,7 +99,9 @@ def _bearer(
         raise DeniedError(f"the token's audience is {audience!r}")
     user = claims.get(rules.sub_claim_name)
     if not isinstance(user, str) or not user.strip():
-        raise DeniedError(f"the token names nobody in its claim {rules.sub_claim_name!r}")
+        raise DeniedError(f"the token has no user in its claim {rules.sub_claim_name!r}")
+    if _SURROGATE.search(user):
+        raise DeniedError(f"the token's claim {rules.sub_claim_name!r} is not text")
     return Bearer(user, expires_ms)
 
 
@@ -103,18 +110,19 @@ def _time(claims: Mapping[str, object], name: str, *, required: bool) -> int | N
     value = claims.get(name)
     if value is None and not required:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise DeniedError(f"the token's claim {name!r} is no time")
-    return int(value * 1000)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # noqa: PLR0124
+        raise DeniedError(f"the token's claim {name!r} is not a time")
+    # Java's Math.round ends at the bounds of a long.
+    return int(max(LONG_MIN, min(LONG_MAX, value * 1000)))
 
 
 def _object(part: str, name: str) -> dict[str, object]:
     try:
         found = json.loads(_decoded(part, name))
-    except ValueError:
-        raise DeniedError(f"the token's {name} is no JSON") from None
+    except (ValueError, RecursionError):
+        raise DeniedError(f"the token's {name} is not JSON") from None
     if not isinstance(found, dict):
-        raise DeniedError(f"the token's {name} is no JSON object")
+        raise DeniedError(f"the token's {name} is not a JSON object")
     return found
 
 
@@ -126,12 +134,12 @@ def _decoded(part: str, name: str) -> bytes:
 
 
 def encoded(data: bytes) -> str:
-    """Base64url without padding, as the parts of a token are written."""
+    """Base64url without padding, the encoding of a token's parts."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def unsigned_token(header: Mapping[str, object], claims: Mapping[str, object]) -> str:
-    """`header.claims` of a token, which is what gets signed."""
+    """`header.claims` of a token: the signed part."""
     return ".".join(
         encoded(json.dumps(part, separators=(",", ":")).encode()) for part in (header, claims)
     )

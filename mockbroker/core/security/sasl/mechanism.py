@@ -6,9 +6,9 @@ from typing import Protocol
 
 
 class DeniedError(Exception):
-    """The client did not prove itself.
+    """The client is not authenticated.
 
-    `reason` is for the log. `message` is for the client, None where Kafka names only the mechanism.
+    `reason` is for the log. `message` is for the client, None if Kafka's has only the mechanism.
     """
 
     def __init__(self, reason: str, *, message: str | None = None) -> None:
@@ -18,15 +18,15 @@ class DeniedError(Exception):
 
 
 def denied_with_reason(reason: str) -> DeniedError:
-    """A denial whose reason is in the response (Java's SaslAuthenticationException)."""
+    """An error with its reason in the response (SaslAuthenticationException)."""
     return DeniedError(reason, message=reason)
 
 
 class Mechanism(Protocol):
     """The server side of one exchange of tokens.
 
-    `user` is None until the client has proved to be that user. `expires_ms` is when its credential
-    ends (ms since the epoch), None if it does not.
+    `user` is None until the client is authenticated. `expires_ms` is the expiry time of its
+    credential (ms since the epoch), or None.
     """
 
     name: str

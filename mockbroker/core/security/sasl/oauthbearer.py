@@ -1,7 +1,7 @@
-"""OAUTHBEARER (RFC 7628, KIP-255): the client shows a token (OAuthBearerSaslServer).
+"""OAUTHBEARER (RFC 7628, KIP-255): the client sends a bearer token (OAuthBearerSaslServer).
 
-A token that does not hold is answered with a JSON error, still as a challenge; the client
-acknowledges it with the byte 0x01 and only then is denied.
+An invalid token is answered with a JSON error as a challenge. The client acknowledges it with the
+byte 0x01; then the authentication fails.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ class OAuthBearer:
         self.user: str | None = None
         self.expires_ms: int | None = None
         self._validate = validate
-        self._refused: str | None = None  # why, once a token was
+        self._refused: str | None = None  # the reason of an invalid token
 
     def respond(self, token: bytes, now_ms: int) -> bytes:
         if self._refused is not None and token == ACKNOWLEDGED:
             raise DeniedError(self._refused, message=ERROR)
         message = re.fullmatch(_CLIENT_FIRST, token.decode("utf-8", "replace"))
         if message is None:
-            raise DeniedError("the client's message is not one of OAUTHBEARER")
+            raise DeniedError("the client's message is not an OAUTHBEARER message")
         pairs = dict(pair.split("=", 1) for pair in message["pairs"].split("\x01") if pair)
         bearer = re.fullmatch(_BEARER, pairs.get("auth", ""))
         if bearer is None:
-            raise DeniedError("the client's message bears no token")
+            raise DeniedError("the client's message has no token")
         try:
             found = self._validate(bearer["token"], now_ms)
         except DeniedError as error:

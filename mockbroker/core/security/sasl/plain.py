@@ -20,7 +20,7 @@ class Plain:
         self._passwords = passwords
 
     def respond(self, token: bytes, now_ms: int) -> bytes:  # noqa: ARG002 - nothing here expires
-        # Kafka counts no further than four.
+        # Kafka splits into at most four tokens.
         parts = token.decode("utf-8", "replace").split("\0")[:4]
         if len(parts) != 3:
             raise denied_with_reason(
@@ -31,7 +31,7 @@ class Plain:
             raise denied_with_reason("Authentication failed: username not specified")
         if not password:
             raise denied_with_reason("Authentication failed: password not specified")
-        # An unknown user takes as long as a wrong password.
+        # Unknown users and wrong passwords take the same time.
         expected = self._passwords.get(user)
         right = hmac.compare_digest((expected or password).encode(), password.encode())
         if expected is None or not right:

@@ -1,4 +1,4 @@
-"""What the authenticators of a listener share: mechanisms on offer, users, keys, nonces."""
+"""The realm of a listener: its enabled mechanisms, users, keys and nonces."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ SALT_BYTES = 16
 class Realm:
     """One listener's users and keys.
 
-    `mechanisms()` gives the mechanisms on offer and `max_reauth_ms(mechanism)` how long a session
-    may last (0 for ever); both are asked each time, for configs may change. `passwords` are
-    PLAIN's, `scram` the cluster's SCRAM credentials, `ids` the source of server nonces.
+    `mechanisms()` returns the enabled mechanisms, and `max_reauth_ms(mechanism)` the longest
+    lifetime of a session (0: no limit). Both are called for each connection, because configs may
+    change. `passwords` are for PLAIN, `scram` are the cluster's SCRAM credentials, `ids` is the
+    source of server nonces.
     """
 
     def __init__(
@@ -54,19 +55,19 @@ class Realm:
             )
 
     def mechanism(self, name: str) -> Mechanism:
-        """The server side of a fresh exchange; KeyError for a mechanism that is not played."""
+        """The server side of a new exchange. Raises KeyError for an unknown mechanism."""
         return self._makers[name]()
 
 
 def server_nonce(ids: IdSource) -> str:
-    """128 random bits, from the cluster's own source, so that a run can be repeated."""
+    """128 random bits from the cluster's ids, so that runs repeat."""
     return f"{ids.bits64():016x}{ids.bits64():016x}"
 
 
 def scram_credentials(
     passwords: Mapping[str, str], ids: IdSource
 ) -> dict[str, dict[int, ScramCredential]]:
-    """SCRAM credentials of users whose passwords are known, for each mechanism."""
+    """The SCRAM credentials of users with passwords, for each mechanism."""
     return {
         name: {
             int(mechanism): from_password(mechanism, password, _salt(ids))

@@ -1,13 +1,15 @@
-"""SCRAM (RFC 5802, RFC 7677): the client proves that it knows the password, and so does the server.
+"""SCRAM (RFC 5802, RFC 7677): client and server prove to each other that they have the password.
 
     client first   n,,n=alice,r=<client nonce>
     server first   r=<client nonce><server nonce>,s=<salt>,i=<iterations>
     client final   c=biws,r=<both nonces>,p=<proof>
     server final   v=<signature>
 
-The proof is taken over all of these texts, so none of them can be replayed or changed on the way.
-Follows Kafka's ScramSaslServer, which tells a client nothing about why it was denied; unlike it,
-the channel binding that the client repeats is compared with what it said first, as the RFC asks.
+The proof covers all of these texts, so none can be replayed or changed. As in Kafka, the client
+does not get the reason of a failure. Unlike Kafka, the server compares the repeated channel binding
+with the first one, as the RFC requires.
+
+Source: ScramSaslServer.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ _PRINTABLE = r"[\x21-\x2b\x2d-\x7e]+"
 _BASE64 = r"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
 _EXTENSIONS = rf"(?:,[A-Za-z]+={_VALUE})*"
 
-# Kafka knows no channel binding: the header is "n" alone.
+# Kafka has no channel binding: the header is "n".
 _CLIENT_FIRST = (
     rf"(?P<header>n,(?:a=(?P<authzid>{_SASL_NAME}))?,)"
     rf"(?P<bare>(?:m={_VALUE},)?n=(?P<name>{_SASL_NAME}),r=(?P<nonce>{_PRINTABLE})"
@@ -48,14 +50,14 @@ Credentials = Mapping[str, Mapping[int, ScramCredential]]
 
 
 class DelegatedCredential(NamedTuple):
-    """The credential of a delegation token (KIP-48): who it speaks for, and until when."""
+    """The credential of a delegation token (KIP-48), with its owner and expiry time."""
 
     owner: str
     credential: ScramCredential
     expires_ms: int
 
 
-# Finds a delegation token by its id and the mechanism; None where there is none that is valid.
+# (token id, mechanism) -> the credential of the delegation token, or None.
 FindToken = Callable[[str, ScramMechanism], DelegatedCredential | None]
 
 
@@ -65,7 +67,7 @@ def no_tokens(token_id: str, mechanism: ScramMechanism) -> DelegatedCredential |
 
 
 class ScramState(Enum):
-    """What the server waits for."""
+    """The state of the exchange: the next message of the client."""
 
     CLIENT_FIRST = "client first"
     CLIENT_FINAL = "client final"
@@ -76,8 +78,8 @@ class ScramState(Enum):
 class Scram:
     """The server side of one SCRAM exchange. `nonce` draws the server's part of the nonce.
 
-    A client that says `tokenauth=true` names a delegation token instead of a user; then
-    `by_token` is set and `user` is the token's owner.
+    With the extension `tokenauth=true` the name is the id of a delegation token; then `by_token` is
+    set and `user` is the token's owner.
     """
 
     __slots__ = (
@@ -115,7 +117,7 @@ class Scram:
         self._find_token = find_token
         self.by_token = False
         self._header = b""
-        self._authentication = ""  # the texts that proof and signature are taken over
+        self._authentication = ""  # the AuthMessage of RFC 5802, so far
 
     def respond(self, token: bytes, now_ms: int) -> bytes:  # noqa: ARG002 - nothing here expires
         text = token.decode("utf-8", "replace")
@@ -129,7 +131,7 @@ class Scram:
                     self.state = ScramState.COMPLETE
                     self.user = self._owner
                 case _:
-                    raise DeniedError(f"a token came when the exchange was {self.state.value}")
+                    raise DeniedError(f"a token arrived in the state {self.state.value!r}")
         except DeniedError:
             self.state = ScramState.FAILED
             self._credential = None
@@ -139,7 +141,7 @@ class Scram:
     def _first(self, text: str) -> str:
         message = re.fullmatch(_CLIENT_FIRST, text)
         if message is None:
-            raise DeniedError("the client's first message is not one of SCRAM")
+            raise DeniedError("the client's first message is not a SCRAM message")
         name = message["name"].replace("=2C", ",").replace("=3D", "=")
         credential = self._look_up(name, message["extensions"].split(","))
         if message["authzid"] not in (None, name):
@@ -159,7 +161,7 @@ class Scram:
         return answer
 
     def _look_up(self, name: str, extensions: Sequence[str]) -> ScramCredential:
-        """The credential of the user, or of the delegation token, that is called `name`."""
+        """The credential of the user or of the delegation token `name`."""
         if "tokenauth=true" in extensions:
             token = self._find_token(name, self._mechanism)
             if token is None:
@@ -176,14 +178,14 @@ class Scram:
     def _final(self, text: str) -> str:
         message = re.fullmatch(_CLIENT_FINAL, text)
         if message is None:
-            raise DeniedError("the client's final message is not one of SCRAM")
+            raise DeniedError("the client's final message is not a SCRAM message")
         credential = self._credential
         assert credential is not None
         assert isinstance(self._nonce, str)
         if not hmac.compare_digest(message["nonce"], self._nonce):
-            raise DeniedError("the client's final message bears another nonce")
+            raise DeniedError("the client's final message has another nonce")
         if base64.b64decode(message["binding"]) != self._header:
-            raise DeniedError("the client's final message bears another channel binding")
+            raise DeniedError("the client's final message has another channel binding")
         mechanism = self._mechanism
         signed = f"{self._authentication},{message['without_proof']}".encode()
         signature = mechanism.hmac(credential.stored_key, signed)

@@ -1,4 +1,4 @@
-"""What a server keeps of a SCRAM password (RFC 5802, section 3): never the password itself."""
+"""SCRAM credentials (RFC 5802, section 3): the server does not store the password."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ScramMechanism(IntEnum):
 
     @property
     def digest(self) -> str:
-        """The hash function, as `hashlib` calls it."""
+        """The name of the hash function in `hashlib`."""
         return {1: "sha256", 2: "sha512"}[self.value]
 
     def hash(self, data: bytes) -> bytes:
@@ -33,7 +33,7 @@ class ScramMechanism(IntEnum):
 
 
 class ScramCredential:
-    """One user's credential for one mechanism. Its text form shows no secret."""
+    """One user's credential for one mechanism. Its `repr` has no secret."""
 
     __slots__ = ("iterations", "salt", "server_key", "stored_key")
 
@@ -50,7 +50,7 @@ class ScramCredential:
 def from_password(
     mechanism: ScramMechanism, password: str, salt: bytes, iterations: int = ITERATIONS_MIN
 ) -> ScramCredential:
-    """The credential of a password; text counts as its UTF-8 bytes (ScramFormatter.normalize)."""
+    """The credential of a password, encoded as UTF-8 (ScramFormatter.normalize)."""
     salted = hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, iterations)
     return from_salted_password(mechanism, salted, salt, iterations)
 
@@ -58,9 +58,9 @@ def from_password(
 def from_salted_password(
     mechanism: ScramMechanism, salted: bytes, salt: bytes, iterations: int
 ) -> ScramCredential:
-    """The credential of a password that the client has salted, as AlterUserScramCredentials does.
+    """The credential of a salted password, for AlterUserScramCredentials.
 
-    No check: whoever knows the password has to have salted it with this mechanism's hash.
+    The client must have salted it with this mechanism's hash; that cannot be checked.
     """
     stored_key = mechanism.hash(mechanism.hmac(salted, b"Client Key"))
     return ScramCredential(salt, iterations, stored_key, mechanism.hmac(salted, b"Server Key"))

@@ -1,13 +1,14 @@
 """The states of a SASL connection, from its first frame to an authenticated user, as tables.
 
-A client may first ask for the API versions, once; then it names a mechanism (SaslHandshake), then
-it sends tokens until it has proved who it is. Anything else on the way ends the connection. When
-the session has a lifetime, another SaslHandshake starts a second proof on the same connection; it
-has to be of the same mechanism and the same user (KIP-368). Follows Kafka's
-SaslServerAuthenticator; its states that differ only in what is logged are one here.
+A client may send ApiVersions once. Then it selects a mechanism (SaslHandshake), and then it sends
+tokens until it is authenticated. Other requests end the connection. In a session with a lifetime,
+another SaslHandshake starts a re-authentication, with the same mechanism and the same user
+(KIP-368).
 
-A frame is admitted by its API before it is parsed (`ADMISSION`); its result decides the next state
+A frame is admitted by its API before it is parsed (`ADMISSION`). Its result decides the next state
 (`TRANSITIONS`).
+
+Source: SaslServerAuthenticator. Its states that differ only in logging are one state here.
 """
 
 from __future__ import annotations
@@ -48,15 +49,15 @@ class SaslEvent(Enum):
     """The result of an admitted frame."""
 
     VERSIONS_ANSWERED = "versions answered"
-    VERSIONS_REFUSED = "versions refused"  # too new, or a bad client name: ask again
+    VERSIONS_REFUSED = "versions refused"  # the client may send another ApiVersions
     MECHANISM_AGREED = "mechanism agreed"
     MECHANISM_UNKNOWN = "mechanism unknown"
     MECHANISM_CHANGED = "mechanism changed"
-    CHALLENGED = "challenged"  # a token came, another is to come
+    CHALLENGED = "challenged"  # the exchange needs another token
     PROVED = "proved"
     DENIED = "denied"
     REFUSED = "refused"
-    SESSION_RENEWED = "session renewed"  # a handshake came that starts a re-authentication
+    SESSION_RENEWED = "session renewed"  # a handshake starts a re-authentication
 
 
 _A, _R, _C = Admission.ADMIT, Admission.REFUSE, Admission.CLOSE
@@ -82,7 +83,7 @@ _EVENTS = tuple(SaslEvent)
 
 
 def _next(**cells: SaslState) -> dict[SaslEvent, SaslState | None]:
-    """A row of the table: the events that can happen; None for those that cannot."""
+    """A row of the table; None for events that cannot happen."""
     return {event: cells.get(event.name.lower()) for event in _EVENTS}
 
 

@@ -1,6 +1,5 @@
--- What each rule did: how often, to how many requests, how often clients asked again, and the
--- longest that a client it touched waited for its next good answer of that API, by the cluster's
--- clock.
+-- The effects of each rule: hits, requests, retries of clients, and the longest time, on the cluster's
+-- clock, until an affected client got an answer of that API without an error.
 WITH hits AS (
     SELECT f.run, unnest(f.rules) AS "rule", f.seq, f.virtual_ms, f.change, f.kind,
            coalesce(f.request_seq, f.seq) AS at_seq, r.api, r.client_id, r.connection
@@ -9,7 +8,7 @@ WITH hits AS (
     SELECT run, NULL, seq, virtual_ms, change, kind, coalesce(request_seq, seq), NULL, NULL, NULL
     FROM faults WHERE len(rules) = 0 OR rules IS NULL
 ), hit_requests AS (
-    -- A request that several effects touched is hit once, by the first of them.
+    -- A request with several effects counts as hit once, by the first of them.
     SELECT run, "rule", at_seq, api, client_id, min(virtual_ms) AS virtual_ms
     FROM hits WHERE client_id IS NOT NULL AND api IS NOT NULL
     GROUP BY ALL
@@ -28,7 +27,7 @@ WITH hits AS (
     SELECT run, "rule", count(good_seq) AS recovered, max(good_ms - virtual_ms) AS recovery_ms
     FROM recovery GROUP BY ALL
 ), again AS (
-    -- The requests by which clients tried again, up to the good one.
+    -- The retries of clients, up to the successful one.
     SELECT c.run, c."rule", count(DISTINCT r.seq) AS retries
     FROM recovery AS c JOIN requests AS r
       ON r.run = c.run AND r.api = c.api AND r.client_id = c.client_id

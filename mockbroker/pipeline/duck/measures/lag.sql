@@ -1,5 +1,6 @@
--- How far each group was behind on each partition, each time that became known: by the high
--- watermark, and by the last stable offset, as they were last reported.
+-- The lag of each group on each partition, at each report of an offset: to the high watermark, and to
+-- the last stable offset, by their last reports. The newer report of the two
+-- bounds the other one: the last stable offset is never above the high watermark.
 WITH reported AS (
     SELECT run, seq, virtual_ms, topic, topic_id, "partition", high_watermark, last_stable_offset,
            log_end_offset, FALSE AS is_commit
@@ -19,15 +20,27 @@ WITH reported AS (
            last_value(CASE WHEN is_commit THEN seq END IGNORE NULLS) OVER line AS commit_seq,
            last_value(high_watermark IGNORE NULLS) OVER line AS high_watermark,
            last_value(last_stable_offset IGNORE NULLS) OVER line AS last_stable_offset,
-           last_value(log_end_offset IGNORE NULLS) OVER line AS log_end_offset
+           last_value(log_end_offset IGNORE NULLS) OVER line AS log_end_offset,
+           last_value(CASE WHEN high_watermark IS NOT NULL THEN seq END IGNORE NULLS) OVER line
+               AS high_seq,
+           last_value(CASE WHEN last_stable_offset IS NOT NULL THEN seq END IGNORE NULLS) OVER line
+               AS stable_seq
     FROM events
     WINDOW line AS (
         PARTITION BY run, topic_id, "partition", "group" ORDER BY seq
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     )
+), bounded AS (
+    SELECT * REPLACE (
+        CASE WHEN stable_seq > high_seq THEN greatest(high_watermark, last_stable_offset)
+             ELSE high_watermark END AS high_watermark,
+        CASE WHEN high_seq > stable_seq THEN least(high_watermark, last_stable_offset)
+             ELSE last_stable_offset END AS last_stable_offset
+    )
+    FROM so_far
 ), with_commit AS (
     SELECT s.*, c."offset" AS committed
-    FROM so_far AS s
+    FROM bounded AS s
     LEFT JOIN commits AS c
       ON c.run = s.run AND c."group" = s."group" AND c.topic_id = s.topic_id
      AND c."partition" = s."partition" AND c.seq = s.commit_seq AND c.applied

@@ -1,4 +1,4 @@
--- How long requests took, in microseconds of real time, by API and client.
+-- The latency of requests, in microseconds of real time, by API and client.
 SELECT run, api, client_id, count(*) AS requests,
        CAST(quantile_cont(elapsed_ns, 0.5) / 1000 AS BIGINT) AS p50_us,
        CAST(quantile_cont(elapsed_ns, 0.9) / 1000 AS BIGINT) AS p90_us,

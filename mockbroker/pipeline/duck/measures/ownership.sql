@@ -1,4 +1,4 @@
--- Who owned which partition, from when to when: until it was given to another, or nobody was left.
+-- The owners of each partition over time, until the next assignment or the end of the group.
 WITH given AS (
     SELECT run, "group", generation, member, client_id, topic, "partition", seq,
            virtual_ms AS from_ms,

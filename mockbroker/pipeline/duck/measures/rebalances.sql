@@ -1,5 +1,5 @@
--- A rebalance: from the group's leaving a stable state to its being stable again, and on to the
--- last member's first answer with records of its new partitions or, without any, its assignment.
+-- A rebalance begins when the group leaves a stable state. It ends when the group is stable again and
+-- the last member has its first answered Fetch of its new partitions or, without any, its assignment.
 WITH steps AS (
     SELECT *,
            sum(CASE WHEN former IN ('Stable', 'Empty') AND state NOT IN ('Stable', 'Empty', 'Dead')
@@ -51,7 +51,7 @@ WITH steps AS (
     SELECT b.*, k.back_ms, greatest(b.stable_ms, k.back_ms) AS end_ms
     FROM bounded AS b LEFT JOIN back AS k USING (run, "group", number)
 ), pulse AS (
-    -- Between two of these no member was answered a Fetch.
+    -- Between two of these rows no Fetch of a member was answered.
     SELECT run, "group", number, start_ms AS at_ms FROM whole
     UNION
     SELECT run, "group", number, end_ms FROM whole

@@ -1,4 +1,4 @@
--- How records are spread over the partitions of a topic; `skew`: against an even share.
+-- The distribution of records over the partitions of a topic; `skew` 1 is an even share.
 WITH counted AS (
     SELECT run, topic, topic_id, "partition", count(*) AS records,
            count(DISTINCT key_hash) AS keys, count(*) - count(key_hash) AS without_key

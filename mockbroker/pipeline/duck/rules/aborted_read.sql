@@ -1,4 +1,4 @@
--- Delivered to a read_committed consumer, and the record is aborted.
+-- Aborted records that were delivered to a read_committed consumer.
 WITH suspects AS (
     SELECT a.k, a.run, a.connection, a.response_seq, d."offset"
     FROM (SELECT k, append_seq, "offset" FROM stored SEMI JOIN aborted USING (k, append_seq)) AS s
@@ -6,7 +6,7 @@ WITH suspects AS (
     JOIN answers AS a ON a.k = d.k AND a.response_seq = d.response_seq AND a.committed_only
     GROUP BY ALL
 ), there AS (
-    -- What stood at the offset when the answer was given: the last one that does not diverge.
+    -- The record at the offset at the time of the answer: the last one that does not diverge.
     SELECT f.k, f.connection, f.response_seq, f."offset", max(s.append_seq) AS append_seq
     FROM suspects AS f JOIN stored AS s ON s.k = f.k AND s."offset" = f."offset"
     WHERE s.append_seq < f.response_seq

@@ -1,4 +1,4 @@
--- Below a group's committed offset, and its application never said that it processed it.
+-- Records below a group's committed offset without an operation `processed`.
 WITH processed AS (
     SELECT run, "group", topic, "partition", "offset"
     FROM operations AS o

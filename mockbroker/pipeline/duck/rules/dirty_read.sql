@@ -1,4 +1,4 @@
--- Delivered to a read_committed consumer from at or above the last stable offset it was told.
+-- Records at or above the last stable offset of the answer that delivered them with read_committed.
 SELECT p.run, 'bug' AS verdict, 'wire' AS level, p.topic, p.topic_id, p."partition", d."offset",
        'connection:' || a.connection AS subject,
        a.response_seq AS first_seq, a.response_seq AS last_seq, NULL AS rule

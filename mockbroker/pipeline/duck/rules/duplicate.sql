@@ -1,9 +1,9 @@
--- One record at two places: by its id, and by the sequence number of its batch. Of records without an
--- id, those with the key and value of another in the topic: they are counted, for nothing tells.
+-- One record at two offsets: by its id, and by the sequence number of its batch. Records without an id
+-- and with the key and value of another in the topic are counted, because they are undecidable.
 WITH topics AS (
     SELECT k, dense_rank() OVER (ORDER BY run, topic_id) AS t FROM places
 ), twice AS (
-    -- By a hash of the id first: that several records have it is rare.
+    -- By a hash of the id first: few ids are repeated.
     SELECT t, hash(id) AS id_hash
     FROM records JOIN places USING (run, topic_id, "partition") JOIN topics USING (k)
     WHERE id IS NOT NULL
@@ -29,10 +29,11 @@ WITH topics AS (
     FROM standing WHERE id IS NOT NULL
     GROUP BY ALL
 ), by_id AS (
-    SELECT n.k, n."offset", n.append_seq, 'id:' || n.id AS subject, s.producer_id,
+    SELECT n.k, n."offset", n.append_seq, 'id:' || n.id AS subject, s.producer_id, s.producer_epoch,
            row_number() OVER same AS number,
            first_value(n.append_seq) OVER same AS first_append,
-           first_value(s.producer_id) OVER same AS first_producer
+           first_value(s.producer_id) OVER same AS first_producer,
+           first_value(s.producer_epoch) OVER same AS first_epoch
     FROM named AS n JOIN places AS p USING (k)
     LEFT JOIN sent AS s ON s.k = n.k AND s.append_seq = n.append_seq
     WINDOW same AS (PARTITION BY n.t, n.id ORDER BY n.append_seq, p."partition", n."offset")
@@ -51,7 +52,8 @@ WITH topics AS (
     )
 ), found AS (
     SELECT k, "offset", subject, append_seq, first_append,
-           CASE WHEN producer_id = first_producer THEN 'bug' ELSE 'report' END AS verdict
+           CASE WHEN producer_id = first_producer
+                     AND producer_epoch IS NOT DISTINCT FROM first_epoch THEN 'bug' ELSE 'report' END AS verdict
     FROM by_id WHERE number > 1
     UNION ALL
     SELECT k, "offset", subject, append_seq, first_append, 'bug' FROM by_sequence WHERE number > 1

@@ -1,11 +1,12 @@
--- Acknowledged, and thrown out of the log; or acknowledged, says the application, and never in it.
+-- Acknowledged records that were removed, or that by the application's operations never were in the log.
 WITH lost AS (
-    SELECT t.k, t."offset", t.append_seq, t.seq, t.cause
-    FROM thrown AS t
+    SELECT t.k, t."offset", t.append_seq, t.seq, e.excuse
+    FROM thrown AS t LEFT JOIN excused AS e USING (k, append_seq, "offset")
     WHERE EXISTS (
         SELECT 1 FROM acknowledged AS a
         WHERE a.k = t.k AND a.append_seq = t.append_seq
           AND t."offset" BETWEEN a.first_offset AND a.last_offset
+          AND a.since_seq < t.seq  -- a later retry found the record again
     ) AND NOT EXISTS (
         SELECT 1 FROM gone_near AS g
         WHERE g.k = t.k AND g.wanted AND g.bucket = t."offset" // 1024
@@ -18,7 +19,7 @@ WITH lost AS (
     WHERE op = 'acked' AND ("offset" IS NOT NULL OR id IS NOT NULL)
       AND NOT EXISTS (SELECT 1 FROM ambiguous AS a WHERE a.run = o.run AND a.topic = o.topic)
 ), kept AS (
-    -- Few claims are looked for among many records.
+    -- Few operations are joined with many records.
     SELECT run, topic, "partition", "offset", id
     FROM records
     SEMI JOIN (SELECT DISTINCT run, topic FROM claims) USING (run, topic)
@@ -33,10 +34,10 @@ WITH lost AS (
     ) USING (run, topic, id)
     WHERE "offset" IS NULL
 )
-SELECT p.run, CASE WHEN l.cause IS NULL THEN 'bug' ELSE 'report' END AS verdict, 'wire' AS level,
+SELECT p.run, CASE WHEN l.excuse IS NULL THEN 'bug' ELSE 'report' END AS verdict, 'wire' AS level,
        p.topic, p.topic_id, p."partition", l."offset",
        'client:' || coalesce(s.client_id, '') AS subject,
-       l.append_seq AS first_seq, l.seq AS last_seq, l.cause AS rule
+       l.append_seq AS first_seq, l.seq AS last_seq, l.excuse AS rule
 FROM lost AS l JOIN places AS p USING (k)
 LEFT JOIN sent AS s ON s.k = l.k AND s.append_seq = l.append_seq
 UNION ALL

@@ -1,4 +1,4 @@
--- A consumer was led back: within an answer, or from one answer to the next.
+-- Decreasing offsets: within an answer, or from one answer to the next.
 SELECT p.run, 'bug' AS verdict, 'wire' AS level, p.topic, p.topic_id, p."partition", l."offset",
        'connection:' || a.connection AS subject,
        a.response_seq AS first_seq, a.response_seq AS last_seq, NULL AS rule

@@ -1,4 +1,4 @@
--- What a producer sent later stands earlier in the log: by sequence numbers, by its own word.
+-- Records in another order than sent: by sequence numbers, and by the application's operations.
 WITH by_sequence AS (
     SELECT k, producer_id, base_offset, base_sequence, append_seq,
            lag(base_sequence) OVER sends AS former_sequence,

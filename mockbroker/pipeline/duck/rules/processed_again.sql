@@ -1,4 +1,4 @@
--- The application says that it processed one record twice.
+-- Records with several operations `processed` of a group.
 SELECT run, 'report' AS verdict, 'application' AS level, topic, NULL AS topic_id, "partition",
        "offset", "group" AS subject, NULL AS first_seq, NULL AS last_seq, NULL AS rule
 FROM operations AS o

@@ -1,4 +1,4 @@
--- A later read span of a group's reading began at or below what it had been delivered before.
+-- Read spans of a group that began at or below its earlier deliveries.
 WITH read_spans AS (
     SELECT k, "group", read_span, min(response_seq) AS response_seq, min(lowest) AS lowest,
            max(highest) AS highest

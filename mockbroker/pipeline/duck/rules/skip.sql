@@ -1,4 +1,4 @@
--- A consumer was led past a record: within an answer, or from one answer to the next.
+-- Skipped records: within an answer, or from one answer to the next.
 SELECT p.run,
        CASE WHEN coalesce(f.jumped, FALSE) AND r.what = 'pair' THEN 'report' ELSE 'bug' END
          AS verdict,

@@ -1,4 +1,4 @@
--- Complete, and some of its partitions have a marker that commits it while others have none.
+-- Complete transactions with a commit marker in some of their partitions only.
 WITH states AS (
     SELECT run, transaction, max(seq) AS seq, max_by(state, seq) AS state
     FROM transactions WHERE transaction IS NOT NULL

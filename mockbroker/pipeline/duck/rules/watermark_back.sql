@@ -1,4 +1,4 @@
--- A high watermark that goes back on one broker within a leader epoch.
+-- High watermarks that decrease on one broker within a leader epoch.
 WITH moves AS (
     SELECT *, lag(high_watermark) OVER former AS former, lag(seq) OVER former AS former_seq
     FROM watermarks

@@ -1,7 +1,7 @@
--- Log start <= last stable offset <= high watermark <= log end, as far as they are known.
+-- Log start <= last stable offset <= high watermark <= log end, without unknown ones.
 WITH steps AS (
     SELECT *,
-           -- Each one's forerunner is the nearest before it that is known.
+           -- Each offset is compared with the nearest known one before it.
            log_start_offset AS before_stable,
            coalesce(last_stable_offset, log_start_offset) AS before_high,
            coalesce(high_watermark, last_stable_offset, log_start_offset) AS before_end

@@ -1,8 +1,8 @@
 """The audit as a Spark job: docs/explanation/audit.md, rule by rule.
 
 A rule is a function from the inputs to a DataFrame of findings; `RULES` has them all, by anomaly.
-`audit` runs them one after the other, because they share what they read, and drops what two say
-alike.
+`audit` runs them one after the other, because they share inputs, and drops equal findings of two
+rules.
 """
 
 from __future__ import annotations

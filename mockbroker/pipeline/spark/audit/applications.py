@@ -28,7 +28,7 @@ def _claims(inputs: Inputs) -> DataFrame:
 
 
 def lost_acknowledged(inputs: Inputs) -> DataFrame:
-    """`lost_write`: records that an application had acknowledged, but no log ever held."""
+    """`lost_write`: records acknowledged by an application's log that no broker's log ever had."""
     if not inputs.has("operations"):
         return no_findings(inputs)
     inputs.derive("claims", _claims, checkpoint=True)

@@ -1,9 +1,9 @@
-"""What several rules look at: batches that were aborted, acknowledged, removed; answers; ranges.
+"""Frames for several rules: aborted, acknowledged and removed batches; answers; ranges.
 
 Each frame is derived once (`Inputs.derive`) and named in the rules' queries in braces. Records and
-deliveries are read as few times as can be: `appends` and `answers` boil them down to one row for
-each batch and answer, with a checksum of what it holds, and only where these do not add up
-(`index.doubtful`) do rules look at single records.
+deliveries are read as rarely as possible: `appends` and `answers` reduce them to one row for each
+batch and answer, with a checksum of its records. Rules read single records only where these
+disagree (`index.doubtful`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SUMS = """
 def findings(frame: DataFrame, anomaly: str, level: str) -> DataFrame:
     """Rows with some of a finding's columns, as whole findings.
 
-    One of several findings that are equal but for their details stays.
+    Of several findings that differ only in their details one is kept.
     """
     given = set(frame.columns)
     fixed = {"anomaly": f"'{anomaly}'", "level": f"'{level}'"}
@@ -57,11 +57,12 @@ def no_findings(inputs: Inputs) -> DataFrame:
 
 
 def prepare(inputs: Inputs) -> None:
-    """Derive all frames that the rules name."""
+    """Derive all frames that the rules use."""
     inputs.derive("unwanted", _unwanted, checkpoint=True)
     inputs.derive("aborted", _aborted, checkpoint=True)
     inputs.derive("diverging", _diverging, checkpoint=True)
     inputs.derive("acks", _acks)
+    inputs.derive("excused", _excused, checkpoint=True)
     inputs.derive("appends", _appends, checkpoint=True)
     inputs.derive("contiguous", _contiguous, checkpoint=True)
     inputs.derive("answers", _answers)
@@ -86,7 +87,7 @@ def _aborted(inputs: Inputs) -> DataFrame:
 
 
 def _diverging(inputs: Inputs) -> DataFrame:
-    """Batches that a later leader did not have: it has written something there, or below."""
+    """Batches that a later leader did not have: it has written at their offsets, or below."""
     return inputs.sql("""
         WITH epochs AS (
             SELECT k, leader_epoch, min(offset) AS first_offset
@@ -107,17 +108,69 @@ def _diverging(inputs: Inputs) -> DataFrame:
 
 
 def _acks(inputs: Inputs) -> DataFrame:
-    """The acknowledged offsets of an appended batch, in its answer or that of a retry."""
+    """The acknowledged offsets of an appended batch, in its answer or that of a retry, which found
+    the last append before it. They are promised with acks=all.
+    """
     return inputs.sql("""
-        SELECT k, append_seq, base_offset AS lo, last_offset AS hi
+        SELECT k, append_seq, base_offset AS lo, last_offset AS hi,
+               coalesce(acks = -1, false) AS promised, append_seq AS since_seq
         FROM {batches} WHERE acknowledged AND append_seq IS NOT NULL
         UNION ALL
-        SELECT b.k, b.append_seq, r.base_offset, r.last_offset
+        SELECT r.k, max(b.append_seq), r.base_offset, r.last_offset,
+               coalesce(r.acks = -1, false), r.seq
         FROM {batches} r
         JOIN {batches} b
           ON b.k = r.k AND b.producer_id = r.producer_id
          AND b.producer_epoch = r.producer_epoch AND b.base_sequence = r.base_sequence
-        WHERE r.acknowledged AND r.append_seq IS NULL AND b.append_seq IS NOT NULL
+        WHERE r.acknowledged AND r.append_seq IS NULL AND b.append_seq < r.seq
+        GROUP BY r.k, r.seq, r.base_offset, r.last_offset, r.acks, r.producer_id,
+                 r.producer_epoch, r.base_sequence
+    """)
+
+
+def _excused(inputs: Inputs) -> DataFrame:
+    """Removed or diverging records with an accepted reason, each with the reason."""
+    if not inputs.rows("unwanted") and not inputs.rows("diverging"):
+        return inputs.sql("""
+            SELECT k, append_seq, offset, value_hash, '' AS excuse FROM {records} WHERE false
+        """)
+    return inputs.sql("""
+        WITH lost AS (
+            SELECT r.k, r.append_seq, r.offset, r.value_hash, u.seq, u.cause
+            FROM {records} r
+            JOIN {unwanted} u ON u.k = r.k AND u.seq > r.append_seq
+                AND r.offset BETWEEN u.first_offset AND u.last_offset
+            UNION ALL
+            SELECT r.k, r.append_seq, r.offset, r.value_hash, CAST(NULL AS bigint), NULL
+            FROM {records} r
+            LEFT SEMI JOIN {diverging} v ON v.k = r.k AND v.append_seq = r.append_seq
+        ), named AS (
+            SELECT k, append_seq, offset, value_hash,
+                   min_by(struct(cause), seq).cause AS cause
+            FROM lost
+            GROUP BY k, append_seq, offset, value_hash
+        ), unclean AS (
+            SELECT k, max(leader_epoch) AS leader_epoch FROM {cluster} WHERE unclean GROUP BY k
+        ), promises AS (
+            SELECT n.k, n.append_seq, n.offset, bool_or(a.promised) AS promised
+            FROM named n
+            JOIN {acks} a ON a.k = n.k AND a.append_seq = n.append_seq
+                AND n.offset BETWEEN a.lo AND a.hi
+            GROUP BY n.k, n.append_seq, n.offset
+        )
+        SELECT * FROM (
+            SELECT n.k, n.append_seq, n.offset, n.value_hash,
+                   CASE WHEN n.cause IS NOT NULL THEN n.cause
+                        WHEN u.leader_epoch > b.leader_epoch THEN 'unclean_election'
+                        WHEN NOT p.promised THEN 'acks=1'
+                   END AS excuse
+            FROM named n
+            JOIN {batches} b ON b.k = n.k AND b.append_seq = n.append_seq
+            LEFT JOIN unclean u ON u.k = n.k
+            LEFT JOIN promises p ON p.k = n.k AND p.append_seq = n.append_seq
+                AND p.offset = n.offset
+        )
+        WHERE excuse IS NOT NULL
     """)
 
 
@@ -165,7 +218,7 @@ def _readings(inputs: Inputs) -> DataFrame:
     """The rows of `fetches` with their deliveries; `brought` is 0 without any."""
     return inputs.sql("""
         SELECT f.run, f.k, f.topic, f.topic_id, f.partition, f.response_seq, f.connection,
-               f.read_span, f.start, f.`group`, f.member, f.error,
+               f.read_span, f.start, f.`group`, f.member, f.candidates, f.error,
                coalesce(f.isolation_level, 0) = 1 AS committed,
                f.fetch_offset, f.next_offset, f.last_stable_offset,
                coalesce(a.n, 0) AS brought, a.lo, a.hi, a.orderly,

@@ -1,11 +1,11 @@
-"""The dense index: which answers brought something else than what lay in their range.
+"""The dense index: finds the answers with other records than those in their range.
 
-How many records lie between two offsets, and what their checksum is, follows from sums over all
-batches below each offset. A partition's sums are taken in buckets of offsets and then over the
-buckets, so that a partition with most of the rows is the work of all tasks. Where an answer's
-number and checksum are those of its range, it left out nothing and brought no other value. Rules
-look row by row only at what is left: answers that did not begin and end between batches, that
-crossed offsets which were given twice or which were emptied, and answers that are wrong.
+The number of records between two offsets, and their checksum, follow from sums over all batches
+below each offset. A partition's sums are taken in buckets of offsets and then over the buckets, so
+that a partition with most of the rows is the work of all tasks. If an answer's number and checksum
+are those of its range, it left out nothing and brought no other value. Rules read single rows only
+for the other answers: those that did not begin and end between batches, that crossed reused or
+emptied offsets, and wrong ones.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def prepare(inputs: Inputs) -> None:
 
 
 def _points(inputs: Inputs) -> DataFrame:
-    """Batches where they begin (`x`), and the offsets where answers begin or end (n is null).
+    """Batches at their base offset (`x`), and the offsets where answers begin or end (n is null).
 
-    Each has what lies below it: `n…` all records, `stay_…` those that were not aborted, and
+    Each has the sums below it: `n…` of all records, `stay_…` of those that were not aborted, and
     `reach`, the highest offset of these. Columns are of the point's own bucket only.
     """
     return inputs.sql(f"""
@@ -106,7 +106,7 @@ def _index(inputs: Inputs) -> DataFrame:
 
 
 def _reused(inputs: Inputs) -> DataFrame:
-    """Offsets that were given to two batches."""
+    """Offsets that two batches had."""
     return inputs.sql("""
         SELECT p.k, p.x AS lo, least(p.hi, greatest(p.reach, b.reach)) AS hi
         FROM {points} p JOIN {buckets} b ON b.k = p.k AND b.bucket = p.bucket
@@ -153,7 +153,7 @@ def _doubtful_deliveries(inputs: Inputs) -> DataFrame:
 
 
 def _extents(inputs: Inputs) -> DataFrame:
-    """The lowest and highest offset of each partition that ever held a record."""
+    """The lowest and highest offset of each partition that ever had a record."""
     return inputs.sql("SELECT k, min(lo) AS lo, max(hi) AS hi FROM {appends} GROUP BY k")
 
 

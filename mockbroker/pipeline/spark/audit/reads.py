@@ -1,4 +1,4 @@
-"""Reads: aborted and dirty reads, skips, steps back, records read again."""
+"""Reads: aborted and dirty reads, skips, decreasing offsets, records read again."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _skipped_ranges(inputs: Inputs) -> DataFrame:
 
 
 def non_monotonic_poll(inputs: Inputs) -> DataFrame:
-    """Answers, and pairs of answers, that went back."""
+    """Answers, and pairs of answers, with a decreasing offset."""
     inputs.derive("disordered", _disordered, checkpoint=True)
     found = inputs.sql("""
         SELECT run, topic, topic_id, partition, lo AS offset,

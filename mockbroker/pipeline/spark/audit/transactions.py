@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def torn_transaction(inputs: Inputs) -> DataFrame:
-    """Ended transactions with a commit marker in some of their partitions, and none in others."""
+    """Ended transactions with a commit marker in some of their partitions only."""
     found = inputs.sql("""
         WITH ended AS (
             SELECT run, transaction, max(seq) AS seq, max_by(state, seq) AS state

@@ -16,31 +16,48 @@ if TYPE_CHECKING:
 def inconsistent_offset(inputs: Inputs) -> DataFrame:
     """One offset with several values, over acknowledged records and all deliveries.
 
-    Answers that are not doubtful brought the values of the records, and offsets that are not
-    reused have one record each: so only what is doubtful or reused can hold a second value.
+    Answers that are not doubtful brought the values of the records, and offsets that are not reused
+    have one record each. Only doubtful answers and reused offsets can therefore have a second
+    value.
     """
     inputs.derive("suspects", _suspects, checkpoint=True)
     if not inputs.rows("suspects"):
         return no_findings(inputs)
     found = inputs.sql("""
-        SELECT run, topic, topic_id, partition, offset, 'bug' AS verdict,
-               min(seq) AS first_seq, max(seq) AS last_seq,
-               to_json(named_struct('values', sort_array(collect_set(value_hash)))) AS details
-        FROM (
-            SELECT r.run, r.topic, r.topic_id, r.partition, r.offset, value_hash,
-                   append_seq AS seq
+        WITH reported AS (
+            SELECT r.run, r.k, r.topic, r.topic_id, r.partition, r.offset, r.value_hash,
+                   r.append_seq AS seq, e.excuse IS NOT NULL AS forgiven
             FROM {records} r
+            LEFT JOIN {excused} e ON e.k = r.k AND e.offset = r.offset
+                AND e.append_seq = r.append_seq
             LEFT SEMI JOIN {suspects} s ON s.k = r.k AND s.offset = r.offset
             LEFT SEMI JOIN {acks} a ON a.k = r.k AND a.append_seq = r.append_seq
                 AND r.offset BETWEEN a.lo AND a.hi
             UNION ALL
-            SELECT d.run, d.topic, d.topic_id, d.partition, d.offset, value_hash,
-                   response_seq AS seq
+            SELECT d.run, d.k, d.topic, d.topic_id, d.partition, d.offset, d.value_hash,
+                   d.response_seq AS seq, e.k IS NOT NULL AS forgiven
             FROM {deliveries} d
             LEFT SEMI JOIN {suspects} s ON s.k = d.k AND s.offset = d.offset
+            LEFT JOIN (
+                -- Delivered, a record is promised, with acks=1 as well.
+                SELECT DISTINCT k, offset, value_hash FROM {excused} WHERE excuse <> 'acks=1'
+            ) e ON e.k = d.k AND e.offset = d.offset AND e.value_hash = d.value_hash
+        ), found AS (
+            SELECT run, k, topic, topic_id, partition, offset,
+                   min(seq) AS first_seq, max(seq) AS last_seq,
+                   coalesce(min(value_hash) FILTER (WHERE NOT forgiven)
+                            <> max(value_hash) FILTER (WHERE NOT forgiven), false) AS is_bug,
+                   to_json(named_struct('values', sort_array(collect_set(value_hash)))) AS details
+            FROM reported
+            GROUP BY run, k, topic, topic_id, partition, offset
+            HAVING min(value_hash) <> max(value_hash)
         )
-        GROUP BY run, topic, topic_id, partition, offset
-        HAVING min(value_hash) <> max(value_hash)
+        SELECT f.*, IF(is_bug, 'bug', 'report') AS verdict, IF(is_bug, NULL, e.excuse) AS rule
+        FROM found f
+        LEFT JOIN (
+            SELECT k, offset, min_by(excuse, append_seq) AS excuse
+            FROM {excused} GROUP BY k, offset
+        ) e ON e.k = f.k AND e.offset = f.offset
     """)
     return findings(found, "inconsistent_offset", WIRE)
 
@@ -70,7 +87,7 @@ def _looked_at(inputs: Inputs) -> DataFrame:
 
 
 def duplicate(inputs: Inputs) -> DataFrame:
-    """One id at several places of a topic, or one batch of a producer appended twice; and, counted
+    """One id at several offsets of a topic, or one batch of a producer appended twice; and, counted
     by topic, records without an id that have the key and value of another.
     """
     inputs.derive("alike", _alike, checkpoint=True)
@@ -79,9 +96,10 @@ def duplicate(inputs: Inputs) -> DataFrame:
 
 
 def _alike(inputs: Inputs) -> DataFrame:
-    """Records with the id of another in their topic or, without an id, with its key and value.
+    """Records with the id of another in their topic or, without an id, with its key and value, that
+    are neither aborted nor removed nor diverging.
 
-    Neither aborted nor thrown out nor diverging. Hashes come first: one number shuffles faster.
+    They are compared by hashes, because one number shuffles faster.
     """
     twin = "xxhash64(run, topic_id, id, IF(id IS NULL, value_hash, NULL))"
     return inputs.sql(f"""
@@ -116,7 +134,8 @@ def _by_id(inputs: Inputs) -> DataFrame:
             )
         )
         SELECT o.run, o.topic, o.topic_id, o.partition, o.offset, concat('id:', o.id) AS subject,
-               IF(b.producer_id = f.producer_id, 'bug', 'report') AS verdict,
+               IF(b.producer_id = f.producer_id AND b.producer_epoch <=> f.producer_epoch,
+                  'bug', 'report') AS verdict,
                least(o.append_seq, o.first_append) AS first_seq,
                greatest(o.append_seq, o.first_append) AS last_seq,
                to_json(named_struct('first_offset', o.first_offset)) AS details

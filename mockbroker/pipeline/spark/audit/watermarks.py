@@ -43,7 +43,7 @@ def watermark_order(inputs: Inputs) -> DataFrame:
 
 
 def watermark_back(inputs: Inputs) -> DataFrame:
-    """High watermarks that went back within a leader epoch."""
+    """High watermarks that decreased within a leader epoch."""
     found = inputs.sql("""
         SELECT run, topic, topic_id, partition, high_watermark AS offset,
                concat('broker:', broker) AS subject,

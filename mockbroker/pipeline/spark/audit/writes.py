@@ -25,25 +25,27 @@ def lost_write(inputs: Inputs) -> DataFrame:
             FROM {records} r
             JOIN {unwanted} u ON u.k = r.k AND u.seq > r.append_seq
                 AND r.offset BETWEEN u.first_offset AND u.last_offset
-            LEFT SEMI JOIN {acks} a ON a.k = r.k AND a.append_seq = r.append_seq
-                AND r.offset BETWEEN a.lo AND a.hi
             GROUP BY r.run, r.k, r.topic, r.topic_id, r.partition, r.offset, r.append_seq
         )
         SELECT g.run, g.topic, g.topic_id, g.partition, g.offset,
                concat('client:', b.client_id) AS subject,
-               IF(g.removal.cause IS NULL, 'bug', 'report') AS verdict,
-               g.append_seq AS first_seq, g.removal.seq AS last_seq, g.removal.cause AS rule,
+               IF(e.excuse IS NULL, 'bug', 'report') AS verdict,
+               g.append_seq AS first_seq, g.removal.seq AS last_seq, e.excuse AS rule,
                to_json(named_struct('reason', g.removal.reason)) AS details
         FROM gone g
+        LEFT SEMI JOIN {acks} a ON a.k = g.k AND a.append_seq = g.append_seq
+            AND g.offset BETWEEN a.lo AND a.hi AND a.since_seq < g.removal.seq
         LEFT ANTI JOIN {removals} w ON w.k = g.k AND w.seq > g.append_seq
             AND w.seq < g.removal.seq AND g.offset BETWEEN w.first_offset AND w.last_offset
+        LEFT JOIN {excused} e ON e.k = g.k AND e.append_seq = g.append_seq
+            AND e.offset = g.offset
         LEFT JOIN {batches} b ON b.k = g.k AND b.append_seq = g.append_seq
     """)
     return findings(found, "lost_write", WIRE)
 
 
 def non_monotonic_send(inputs: Inputs) -> DataFrame:
-    """Batches of one producer whose order in the log is not that of their sequences."""
+    """Batches of one producer in another order than their sequences."""
     inputs.derive("sent", sent)
     found = inputs.sql("""
         SELECT run, topic, topic_id, partition, base_offset AS offset,
@@ -72,7 +74,8 @@ def zombie_write(inputs: Inputs) -> DataFrame:
     found = inputs.sql("""
         SELECT b.run, b.topic, b.topic_id, b.partition, b.base_offset AS offset,
                concat('producer:', b.producer_id) AS subject,
-               IF(b.append_seq IS NULL OR v.append_seq IS NOT NULL, 'report', 'bug') AS verdict,
+               IF(b.append_seq IS NULL OR v.append_seq IS NOT NULL OR o.append_seq IS NOT NULL,
+                  'report', 'bug') AS verdict,
                min(t.seq) AS first_seq, b.decided AS last_seq,
                to_json(named_struct('epoch', b.producer_epoch, 'error', b.error)) AS details
         FROM (SELECT *, coalesce(append_seq, seq) AS decided FROM {batches}
@@ -80,7 +83,8 @@ def zombie_write(inputs: Inputs) -> DataFrame:
         JOIN {transactions} t ON t.run = b.run AND t.producer_id = b.producer_id
             AND t.producer_epoch > b.producer_epoch AND t.seq < b.decided
         LEFT JOIN {diverging} v ON v.k = b.k AND v.append_seq = b.append_seq
+        LEFT JOIN {aborted} o ON o.k = b.k AND o.append_seq = b.append_seq
         GROUP BY b.run, b.topic, b.topic_id, b.partition, b.base_offset, b.producer_id,
-                 b.append_seq, v.append_seq, b.decided, b.producer_epoch, b.error
+                 b.append_seq, v.append_seq, o.append_seq, b.decided, b.producer_epoch, b.error
     """)
     return findings(found, "zombie_write", WIRE)

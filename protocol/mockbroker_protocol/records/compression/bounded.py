@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mockbroker_protocol.records.errors import CompressionError
+from mockbroker_protocol.records.errors import CompressionError, DecompressedTooLargeError
 
 if TYPE_CHECKING:
     from mockbroker_protocol.records.batch import Buffer
@@ -38,7 +38,7 @@ def decompress_bounded(
                 size = largest
                 continue
             if bound > limit:
-                raise CompressionError(
+                raise DecompressedTooLargeError(
                     0, f"{name}: corrupt, or more than {limit} bytes when decompressed"
                 ) from None
             raise CompressionError(0, f"{name}: {error}") from None

@@ -10,7 +10,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from mockbroker_protocol.records.compression.bounded import decompress_bounded
-from mockbroker_protocol.records.errors import CompressionError
+from mockbroker_protocol.records.errors import CompressionError, check_blocks
 
 if TYPE_CHECKING:
     from mockbroker_protocol.records.batch import Buffer
@@ -69,8 +69,10 @@ def _bound(view: memoryview) -> int:
     block_bytes_max = 1 << (8 + 2 * block_code)
     pos = 7 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0)
     checksum_bytes = 4 if flags & 0x10 else 0
-    bound = 0
+    bound = blocks = 0
     while True:
+        blocks += 1
+        check_blocks(blocks, pos)
         if len(view) - pos < 4:
             raise CompressionError(len(view), "lz4: the frame ends without its end mark")
         word = _u32.unpack_from(view, pos)[0]

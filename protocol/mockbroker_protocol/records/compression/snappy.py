@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from mockbroker_protocol.records.errors import CompressionError, too_large
+from mockbroker_protocol.records.errors import CompressionError, check_blocks, too_large
 
 if TYPE_CHECKING:
     from mockbroker_protocol.records.batch import Buffer
@@ -78,6 +78,7 @@ def _xerial_blocks(view: memoryview) -> list[tuple[int, int]]:
                 pos, f"snappy: a block of {length} bytes, but {end - pos - 4} are left"
             )
         blocks.append((pos + 4, pos + 4 + length))
+        check_blocks(len(blocks), pos)
         pos += 4 + length
     return blocks
 

@@ -6,7 +6,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from mockbroker_protocol.records.compression.bounded import decompress_bounded
-from mockbroker_protocol.records.errors import CompressionError
+from mockbroker_protocol.records.errors import CompressionError, check_blocks
 
 if TYPE_CHECKING:
     from mockbroker_protocol.records.batch import Buffer
@@ -34,7 +34,7 @@ def decompress(data: Buffer, limit: int) -> Buffer:
 
 def _bound(view: memoryview) -> int:
     """The most bytes that the frames can make, from their headers and block headers (RFC 8878)."""
-    bound = pos = 0
+    bound = pos = blocks = 0
     end = len(view)
     if not end:
         raise CompressionError(0, "zstd: no frame")
@@ -44,8 +44,10 @@ def _bound(view: memoryview) -> int:
         magic, size = struct.unpack_from("<II", view, pos)
         if magic & 0xFFFFFFF0 == _SKIPPABLE_MAGIC:
             pos += 8 + size
+            blocks += 1
+            check_blocks(blocks, pos)
         elif magic == _MAGIC:
-            pos, frame_bound = _frame(view, pos + 4)
+            pos, frame_bound, blocks = _frame(view, pos + 4, blocks)
             bound += frame_bound
         else:
             raise CompressionError(pos, "zstd: no frame magic")
@@ -54,8 +56,10 @@ def _bound(view: memoryview) -> int:
     return bound
 
 
-def _frame(view: memoryview, pos: int) -> tuple[int, int]:
-    """The end of the frame whose descriptor is at `pos`, and the most bytes it can make."""
+def _frame(view: memoryview, pos: int, blocks: int) -> tuple[int, int, int]:
+    """The end of the frame whose descriptor is at `pos`, the most bytes it can make, and the number
+    of blocks so far, of which there were `blocks` before.
+    """
     descriptor = view[pos]
     single_segment = bool(descriptor & 0x20)
     pos += 1 + (0 if single_segment else 1) + (0, 1, 2, 4)[descriptor & 3]
@@ -67,6 +71,8 @@ def _frame(view: memoryview, pos: int) -> tuple[int, int]:
     bound = 0
     last = False
     while not last:
+        blocks += 1
+        check_blocks(blocks, pos)
         if len(view) - pos < 3:
             raise CompressionError(len(view), "zstd: the frame ends without its last block")
         block = int.from_bytes(view[pos : pos + 3], "little")
@@ -77,4 +83,4 @@ def _frame(view: memoryview, pos: int) -> tuple[int, int]:
         pos += 3 + (1 if kind == _RLE else size)
     if descriptor & 0x04:
         pos += 4
-    return pos, min(bound, content_size) if size_bytes else bound
+    return pos, min(bound, content_size) if size_bytes else bound, blocks

@@ -1,4 +1,4 @@
-"""Delays that are drawn, and frames that are damaged."""
+"""Random delays and damaged frames."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_short_answer_is_slow_too_because_a_slice_is_what_leaves_in_100_ms(
         ("garbage", slice(0, 8)),
     ],
 )
-def test_each_damage_is_where_it_should_be(how: str, same: slice) -> None:
+def test_each_damage_is_in_its_place(how: str, same: slice) -> None:
     effect = CorruptReply(how=how, count=3)  # type: ignore[arg-type]
     damaged = corrupted(FRAME, effect, IdSource(1))
     assert damaged != FRAME

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mockbroker.core.groups.assignors.base import (
-    by_name,
-    copied_order,
+    assignors_by_name,
     hash_order,
+    hash_set_order,
     topic_order,
     uuid_hash,
 )
@@ -35,8 +35,8 @@ def test_tables_grow_with_what_is_in_them() -> None:
 
 def test_a_copied_set_is_a_size_larger() -> None:
     """HashSet(Collection) makes room for a third more than there is."""
-    assert copied_order([16, *range(1, 11)])[0] == 16
-    assert copied_order([16, *range(1, 12)])[-1] == 16
+    assert hash_set_order([16, *range(1, 11)])[0] == 16
+    assert hash_set_order([16, *range(1, 12)])[-1] == 16
 
 
 def test_the_hash_of_an_id_mixes_its_halves() -> None:
@@ -47,4 +47,4 @@ def test_the_hash_of_an_id_mixes_its_halves() -> None:
 
 
 def test_there_are_two_assignors() -> None:
-    assert set(by_name()) == {"uniform", "range"}
+    assert set(assignors_by_name()) == {"uniform", "range"}

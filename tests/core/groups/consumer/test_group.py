@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from mockbroker.core.groups.consumer.events import (
-    Current,
-    CurrentChange,
+    CurrentAssignment,
+    CurrentAssignmentChange,
     MemberChange,
     RegexChange,
     ResolvedRegex,
@@ -19,8 +19,10 @@ from tests.support.consumer_playbook import Playbook, Topics, join, leave, topic
 T = topic_id("t")
 
 
-def owning(epoch: int, *partitions: int) -> Current:
-    return Current(epoch, epoch - 1, MemberState.STABLE, {T: dict.fromkeys(partitions, epoch)}, {})
+def owning(epoch: int, *partitions: int) -> CurrentAssignment:
+    return CurrentAssignment(
+        epoch, epoch - 1, MemberState.STABLE, {T: dict.fromkeys(partitions, epoch)}, {}
+    )
 
 
 def test_a_counter_forgets_what_is_not_there() -> None:
@@ -53,9 +55,9 @@ def test_a_partition_that_went_to_another_is_not_freed_by_its_former_owner() -> 
     group = ConsumerGroup("g", ConsumerSettings(), Topics(t=2))
     group.apply(
         [
-            CurrentChange("a", owning(2, 0, 1)),
-            CurrentChange("b", owning(4, 1)),
-            CurrentChange("a", owning(3, 0)),
+            CurrentAssignmentChange("a", owning(2, 0, 1)),
+            CurrentAssignmentChange("b", owning(4, 1)),
+            CurrentAssignmentChange("a", owning(3, 0)),
         ]
     )
     assert [group.current_partition_epoch(T, p) for p in range(3)] == [3, 4, -1]
@@ -63,7 +65,7 @@ def test_a_partition_that_went_to_another_is_not_freed_by_its_former_owner() -> 
 
 def test_records_of_a_member_may_come_in_any_order() -> None:
     member = ConsumerMember(member_id="a", topic_names=frozenset({"t"}), instance_id="i")
-    changes = [MemberChange("a", member), CurrentChange("a", owning(2, 0))]
+    changes = [MemberChange("a", member), CurrentAssignmentChange("a", owning(2, 0))]
     forwards, backwards = (ConsumerGroup("g", ConsumerSettings(), Topics(t=1)) for _ in range(2))
     forwards.apply(changes)
     backwards.apply(reversed(changes))
@@ -74,7 +76,7 @@ def test_records_of_a_member_may_come_in_any_order() -> None:
 def test_tombstones_of_what_is_not_there_change_nothing() -> None:
     group = ConsumerGroup("g", ConsumerSettings(), Topics())
     group.apply(
-        [CurrentChange("a", None), MemberChange("a", None), RegexChange("r", None)],
+        [CurrentAssignmentChange("a", None), MemberChange("a", None), RegexChange("r", None)],
     )
     assert (group.members, group.resolved) == ({}, {})
 

@@ -6,14 +6,14 @@ import pytest
 
 from mockbroker.core.groups.consumer.events import (
     Change,
-    Current,
-    CurrentChange,
+    CurrentAssignment,
+    CurrentAssignmentChange,
     GroupChange,
     MemberChange,
     RegexChange,
     ResolvedRegex,
-    SubscriptionMetadataGone,
-    TargetChange,
+    SubscriptionMetadataTombstone,
+    TargetAssignmentChange,
     TargetEpochChange,
     is_tombstone,
 )
@@ -45,22 +45,22 @@ MEMBER = ConsumerMember(
 CLASSIC = ConsumerMember(
     member_id="m", classic=ClassicMember(7, (("range", b"blob"), ("sticky", b"")))
 )
-CURRENT = Current(4, 3, MemberState.UNREVOKED, {T: {0: 2, 5: 4}}, {U: {1: 3}})
+CURRENT = CurrentAssignment(4, 3, MemberState.UNREVOKED, {T: {0: 2, 5: 4}}, {U: {1: 3}})
 
 CHANGES: list[tuple[int, Change]] = [
     (3, GroupChange(4, -5)),
     (3, GroupChange(None)),
-    (4, SubscriptionMetadataGone()),
+    (4, SubscriptionMetadataTombstone()),
     (5, MemberChange("m", MEMBER)),
     (5, MemberChange("m", CLASSIC)),
     (5, MemberChange("m", None)),
     (6, TargetEpochChange(4, 1_000)),
     (6, TargetEpochChange(None)),
-    (7, TargetChange("m", {T: frozenset({0, 5}), U: frozenset({1})})),
-    (7, TargetChange("m", {})),
-    (7, TargetChange("m", None)),
-    (8, CurrentChange("m", CURRENT)),
-    (8, CurrentChange("m", None)),
+    (7, TargetAssignmentChange("m", {T: frozenset({0, 5}), U: frozenset({1})})),
+    (7, TargetAssignmentChange("m", {})),
+    (7, TargetAssignmentChange("m", None)),
+    (8, CurrentAssignmentChange("m", CURRENT)),
+    (8, CurrentAssignmentChange("m", None)),
     (16, RegexChange("x.*", ResolvedRegex(frozenset({"x", "xy"}), 3, 1_000))),
     (16, RegexChange("x.*", None)),
 ]
@@ -93,18 +93,20 @@ def test_records_without_assignment_epochs_are_older() -> None:
         encoded = CONSUMER_OFFSETS.encode_key(key), CONSUMER_OFFSETS.encode_value(value)
         parsed = parse(record(*encoded))
         assert parsed is not None
-        assert isinstance(parsed.change, CurrentChange)
+        assert isinstance(parsed.change, CurrentAssignmentChange)
         assert parsed.change.current is not None
         assert parsed.change.current.assigned == {T: {1: since}}
 
 
 def test_a_state_of_the_future_is_unknown() -> None:
-    key, value = record_of("g", CurrentChange("m", Current(4, 3, MemberState.STABLE, {}, {})))
+    key, value = record_of(
+        "g", CurrentAssignmentChange("m", CurrentAssignment(4, 3, MemberState.STABLE, {}, {}))
+    )
     assert value is not None
     changed = value[:10] + b"\x09" + value[11:]
     parsed = parse(record(key, changed))
     assert parsed is not None
-    assert isinstance(parsed.change, CurrentChange)
+    assert isinstance(parsed.change, CurrentAssignmentChange)
     assert parsed.change.current is not None
     assert parsed.change.current.state is MemberState.UNKNOWN
 

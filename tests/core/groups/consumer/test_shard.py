@@ -111,7 +111,7 @@ def test_a_first_heartbeat_with_a_regex_computes_no_assignment(node: ConsumerNod
     """
     names = {"subscribed_topic_names": None, "subscribed_topic_regex": "t.*"}
     assert node.joins("g", "m", **names).member_epoch == 1
-    assert changes_of(node)[0] == ["MemberChange", "CurrentChange"]
+    assert changes_of(node)[0] == ["MemberChange", "CurrentAssignmentChange"]
     node.advance(60)
     told = node.beats("g", "m", 1, {})
     assert (told.member_epoch, told.assignment is not None) == (2, True)
@@ -124,9 +124,9 @@ def test_one_heartbeat_is_one_batch(node: ConsumerNode) -> None:
     assert names == [
         "MemberChange",
         "GroupChange",
-        "TargetChange",
+        "TargetAssignmentChange",
         "TargetEpochChange",
-        "CurrentChange",
+        "CurrentAssignmentChange",
     ]
 
 

@@ -10,7 +10,7 @@ SESSION, JOIN = TimerKind.SESSION, TimerKind.JOIN
 
 def ended(timers: MemberTimers, now_ms: int) -> list[tuple[TimerKind, str]]:
     found = []
-    while (timer := timers.pop_ended(now_ms)) is not None:
+    while (timer := timers.pop_expired(now_ms)) is not None:
         found.append((timer.kind, timer.member_id))
     return found
 

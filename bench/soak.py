@@ -1,0 +1,277 @@
+"""`python -m bench.soak --minutes 3 --seed 1`: a cluster under clients and faults, for as long as
+one likes.
+
+Clients of every kind use one cluster. Every few seconds a rule or an action is drawn from the seed.
+Then the rules are removed and the clients end, and the soak fails if one of these holds:
+
+- The log has an error.
+- Memory grew: the slope of the traced memory over the second half is above `SLOPE_MAX`, by more
+  than three times its standard error. A run of less than `JUDGED_FROM_MIN` warms up: its memory is
+  shown and not judged.
+- Tasks, descriptors or threads are above those from before the clients.
+- The audit has a bug.
+
+Logs are short and compacted often, and the journal goes to disk, so that data does not grow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import logging
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import trio
+
+from bench.soak_clients import ATOMIC, TOPIC
+from mockbroker import Cluster
+from mockbroker.pipeline.duck import judge, open_session
+from mockbroker.pipeline.findings import BUG
+from mockbroker.pipeline.store import open_store
+from mockbroker.server.config import TopicSpec
+
+MB = 1 << 20
+SLOPE_MAX = 0.1  # MB a minute
+JUDGED_FROM_MIN = 5.0
+STEP_S = (1.0, 4.0)
+SAMPLE_S = 2.0
+END_S = 60.0
+FOUND_MAX = 20
+GROWN_MAX = 8
+NODES = (1, 2, 3)
+CONFIGS = {
+    "log.retention.check.interval.ms": "1000",
+    "log.cleaner.backoff.ms": "1000",
+    "log.cleaner.min.cleanable.ratio": "0.1",
+    "log.roll.ms": "5000",
+    "transactional.id.expiration.ms": "60000",
+    "producer.id.expiration.ms": "10000",
+    "connections.max.idle.ms": "20000",
+}
+SHORT = {"retention.ms": "15000"}
+
+RULES: tuple[dict[str, Any], ...] = (
+    {"match": {"api": "Produce"}, "do": {"error": "NOT_LEADER_OR_FOLLOWER"}},
+    {"match": {"api": "Produce"}, "do": {"drop_reply": {"then": "close"}}},
+    {"match": {"api": "Fetch"}, "do": {"delay": "300ms"}},
+    {"match": {"api": "Fetch"}, "do": {"close": {"phase": "before"}}},
+    {"match": {"api": "OffsetCommit"}, "do": {"error": "COORDINATOR_LOAD_IN_PROGRESS"}},
+    {"match": {"api": "Heartbeat"}, "do": {"error": "REBALANCE_IN_PROGRESS"}},
+    {"match": {"api": "Metadata"}, "do": {"delay": "500ms"}},
+    {"match": {"api": "EndTxn"}, "do": {"error": "CONCURRENT_TRANSACTIONS"}},
+    {"match": {"api": "FindCoordinator"}, "do": {"error": "COORDINATOR_NOT_AVAILABLE"}},
+)
+
+
+class Sample(NamedTuple):
+    """The memory of the cluster's process at a time since the start."""
+
+    minutes: float
+    megabytes: float
+
+
+class Counts(NamedTuple):
+    """What has to be back at the end."""
+
+    tasks: int
+    descriptors: int
+    threads: int
+
+
+class Errors(logging.Handler):
+    """The errors of the log."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.ERROR or record.exc_info:
+            self.found.append(logging.Formatter().format(record))
+
+
+class Soak:
+    """One soak."""
+
+    def __init__(self, kafka: Cluster, seed: int) -> None:
+        self.kafka = kafka
+        self.dice = random.Random(seed)
+        self.samples: list[Sample] = []
+        self.steps: list[str] = []
+        self.grown: list[str] = []  # where memory grew most in the second half
+        self._undo: list[Callable[[], object]] = []
+
+    def counts(self) -> Counts:
+        descriptors = len(list(Path("/proc/self/fd").iterdir()))
+        tasks = self.kafka.call(lambda _: trio.lowlevel.current_statistics().tasks_living)
+        return Counts(tasks, descriptors, threading.active_count())
+
+    def step(self) -> None:
+        """Undo what was done, and do something else."""
+        self.heal()
+        kafka, dice = self.kafka, self.dice
+        node = dice.choice(NODES)
+        at = {"topic": dice.choice((TOPIC, ATOMIC)), "partition": dice.randrange(3)}
+        actions: tuple[Callable[[], object], ...] = (
+            lambda: self.rule(dice.choice(RULES)),
+            lambda: self.rule(dice.choice(RULES)),
+            lambda: kafka.act("move_leader", node=node, **at),
+            lambda: self.act("stop_broker", "start_broker", node=node),
+            lambda: self.act("pause_broker", "resume_broker", node=node),
+            lambda: self.act("cut_network", "heal_network", nodes=[node]),
+            lambda: kafka.act("shrink_isr", nodes=[node], **at),
+        )
+        dice.choice(actions)()
+
+    def rule(self, rule: dict[str, Any]) -> None:
+        found = self.kafka.faults.add(when={"probability": 0.2}, **rule)
+        self._undo.append(found.remove)
+        self.steps.append(f"rule {rule}")
+
+    def act(self, name: str, undo: str, **arguments: Any) -> None:
+        self.kafka.act(name, **arguments)
+        back = {} if undo == "heal_network" else arguments
+        self._undo.append(lambda: self.kafka.act(undo, **back))
+        self.steps.append(f"{name} {arguments}")
+
+    def heal(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    def run(self, minutes: float) -> None:
+        begun = time.monotonic()
+        next_step = next_sample = begun
+        half: tracemalloc.Snapshot | None = None
+        while (now := time.monotonic()) < begun + 60 * minutes:
+            if now >= next_step:
+                try:
+                    self.step()
+                except Exception as error:  # an action that does not fit: no leader can be there
+                    self.steps.append(f"refused: {error}")
+                next_step = now + self.dice.uniform(*STEP_S)
+            if now >= next_sample:
+                gc.collect()
+                held = tracemalloc.get_traced_memory()[0] / MB
+                self.samples.append(Sample((now - begun) / 60, held))
+                next_sample = now + SAMPLE_S
+            if half is None and now >= begun + 30 * minutes:
+                half = tracemalloc.take_snapshot()
+            time.sleep(0.1)
+        if half is not None:
+            grown = tracemalloc.take_snapshot().compare_to(half, "lineno")
+            self.grown = [str(each) for each in grown[:GROWN_MAX]]
+        self.heal()
+
+    def settle(self, baseline: Counts) -> Counts:
+        """The counts once they are those of before, or after a minute."""
+        deadline = time.monotonic() + END_S
+        while True:
+            counts = self.counts()
+            if all(a <= b for a, b in zip(counts, baseline, strict=True)):
+                return counts
+            if time.monotonic() > deadline:
+                return counts
+            time.sleep(0.5)
+
+
+def slope(samples: list[Sample]) -> tuple[float, float]:
+    """MB a minute by least squares, and the standard error."""
+    n = len(samples)
+    if n < 3:
+        return 0.0, float("inf")
+    x = sum(s.minutes for s in samples) / n
+    y = sum(s.megabytes for s in samples) / n
+    spread = sum((s.minutes - x) ** 2 for s in samples)
+    found = sum((s.minutes - x) * (s.megabytes - y) for s in samples) / spread
+    left = sum((s.megabytes - y - found * (s.minutes - x)) ** 2 for s in samples)
+    return found, (left / (n - 2) / spread) ** 0.5
+
+
+def problems(soak: Soak, baseline: Counts, counts: Counts, errors: list[str]) -> list[str]:
+    """What went wrong during the run."""
+    found = [f"error in the log: {each}" for each in errors[:5]]
+    growth, error = slope(soak.samples[len(soak.samples) // 2 :])
+    is_judged = bool(soak.samples) and soak.samples[-1].minutes >= JUDGED_FROM_MIN
+    if is_judged and growth - 3 * error > SLOPE_MAX:
+        found.append(f"memory grows by {growth:.3f} +- {error:.3f} MB a minute")
+        found += soak.grown
+    found += [
+        f"{name}: {now}, before the clients {before}"
+        for name, now, before in zip(Counts._fields, counts, baseline, strict=True)
+        if now > before
+    ]
+    return found
+
+
+def audited(directory: Path) -> list[str]:
+    """The bugs that the audit finds in the journal on disk."""
+    store = open_store(directory)
+    with open_session(store) as session:
+        return [f"audit: {each}" for each in judge(session) if each.verdict == BUG]
+
+
+def soaked(minutes: float, seed: int, journal: Path, say: Callable[[str], None]) -> list[str]:
+    """Run a soak with its journal in a directory; the reasons why it failed."""
+    errors = Errors()
+    logging.getLogger().addHandler(errors)
+    topics = [TopicSpec(name, 3, 3, configs=SHORT) for name in (TOPIC, ATOMIC)]
+    with Cluster(
+        brokers=3, topics=topics, configs=CONFIGS, seed=seed, journal_dir=journal,
+        journal_bytes=4 * MB,
+    ) as kafka:  # fmt: skip
+        stream = f"{kafka.admin_url}/v1/journal/stream"
+        soak = Soak(kafka, seed)
+        baseline = soak.counts()
+        command = [sys.executable, "-m", "bench.soak_clients", kafka.bootstrap_servers, stream]
+        tracemalloc.start()
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as clients:
+            try:
+                soak.run(minutes)
+            finally:
+                output, _ = clients.communicate()
+        tracemalloc.stop()
+        counts = soak.settle(baseline)
+    logging.getLogger().removeHandler(errors)
+    say(f"steps: {len(soak.steps)}, of which refused: {sum(map(_is_refused, soak.steps))}")
+    say(f"clients: {json.dumps(json.loads(output))}")
+    growth, error = slope(soak.samples[len(soak.samples) // 2 :])
+    say(f"memory: {soak.samples[-1].megabytes:.1f} MB, {growth:.3f} +- {error:.3f} MB a minute")
+    say(f"before {baseline}, after {counts}")
+    return problems(soak, baseline, counts, errors.found) + audited(journal)
+
+
+def _is_refused(step: str) -> bool:
+    return step.startswith("refused")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench.soak", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=3.0)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
+    parser.add_argument("--journal", type=Path, help="keep the journal in this directory")
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}")
+    with tempfile.TemporaryDirectory(prefix="mockbroker-soak-") as directory:
+        journal = arguments.journal or Path(directory)
+        found = soaked(arguments.minutes, arguments.seed, journal, print)
+    for each in found[:FOUND_MAX]:
+        print(each)
+    if len(found) > FOUND_MAX:
+        print(f"and {len(found) - FOUND_MAX} more")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+"""A leader asks for another ISR: what it makes of errors, broken connections and silence.
+
+The errors are those of Partition.handleAlterPartitionError.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.replication.alter_partition import (
+    RETRY_BACKOFF_MS,
+    AlterPartition,
+    Reaction,
+    reaction_to,
+)
+from mockbroker.core.replication.elections import alter_partition
+from mockbroker.core.replication.reassignment import reassign
+from mockbroker_protocol import ErrorCode
+from tests.support.hops import add_hop_rule
+from tests.support.replicas import Replicas
+
+LED_BY_2 = [2, 3]  # the controller is broker 1
+
+
+def move(node: Replicas, target: list[int]) -> None:
+    reassign(node.cluster.replication_control, "t", 0, target, may_change_factor=True)
+
+
+def refused(error: str, *, times: int = 1) -> Replicas:
+    """Follower 3 has caught up, and the request of leader 2 for it got this error."""
+    node = Replicas(replicas=LED_BY_2)
+    node.cluster.stop_broker(3, "unclean")
+    node.sent("a")
+    add_hop_rule(node.cluster, {"error": error}, {"times": times}, api="AlterPartition")
+    node.cluster.start_broker(3)
+    node.settle()
+    assert node.partition.isr == [2]
+    return node
+
+
+@pytest.mark.parametrize("error", ["INELIGIBLE_REPLICA", "OPERATION_NOT_ATTEMPTED"])
+def test_the_isr_of_a_request_that_was_not_carried_out_is_reverted(error: str) -> None:
+    """The follower's next fetch asks again."""
+    node = refused(error)
+    assert list(node.partition.isr_in_flight) == []
+    node.advance(499)
+    assert node.partition.isr == [2]
+    node.advance(1)
+    assert node.partition.isr == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "INVALID_UPDATE_VERSION",
+        "FENCED_LEADER_EPOCH",
+        "INVALID_REQUEST",
+        "UNKNOWN_TOPIC_OR_PARTITION",
+        "UNKNOWN_TOPIC_ID",
+        "NEW_LEADER_ELECTED",
+    ],
+)
+def test_a_leader_that_is_out_of_date_waits_for_metadata(error: str) -> None:
+    """The request may have been carried out: the high watermark waits for the follower, and nothing
+    is asked, until the partition changes.
+    """
+    node = refused(error)
+    node.cluster.lag_follower("t", 0, node=3)
+    answer = node.send("b", timeout_ms=600_000)
+    node.advance(120_000)
+    assert (list(node.partition.isr_in_flight), answer.done) == ([2, 3], False)
+    epoch = node.partition.partition_epoch
+    node.cluster.move_leader("t", 0, 2)  # nothing changes
+    assert node.partition.partition_epoch == epoch
+    assert list(node.partition.isr_in_flight) == [2, 3]
+    move(node, [2, 3, 1])
+    assert node.partition.partition_epoch == epoch + 1
+    assert 3 not in node.partition.isr_in_flight
+    node.cluster.lag_follower("t", 0, node=3, release=True)
+    node.advance(1_000)
+    assert {*node.partition.isr} == {1, 2, 3}
+
+
+@pytest.mark.parametrize("error", ["UNKNOWN_SERVER_ERROR", "STALE_BROKER_EPOCH", "NOT_CONTROLLER"])
+def test_after_any_other_error_the_request_is_sent_again_soon(error: str) -> None:
+    node = refused(error, times=2)
+    assert list(node.partition.isr_in_flight) == [2, 3]
+    node.advance(2 * RETRY_BACKOFF_MS - 1)
+    assert node.partition.isr == [2]
+    node.advance(1)
+    assert node.partition.isr == [2, 3]
+
+
+def test_all_errors_of_the_table_are_known_refusals() -> None:
+    """What is not in the table is sent again, like an answer that never came."""
+    again = {error for error in ErrorCode if reaction_to(error) is Reaction.RETRY}
+    assert {ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION} <= again
+    assert len(ErrorCode) - len(again) == 8
+
+
+def slow_request(**configs: str) -> Replicas:
+    """The request of leader 2 for follower 3 is on its way to broker 1 for two seconds."""
+    named = {key.replace("_", "."): value for key, value in configs.items()}
+    node = Replicas(replicas=LED_BY_2, configs=named)
+    node.cluster.stop_broker(3, "unclean")
+    node.sent("a")
+    node.cluster.delay_network(2, to=1, by_ms=2_000, both_ways=False)
+    node.cluster.start_broker(3)
+    node.advance(100)
+    assert list(node.partition.isr_in_flight) == [2, 3]
+    return node
+
+
+def test_a_request_to_a_controller_that_dies_goes_to_the_next_one() -> None:
+    """The connection breaks when the process ends; nobody waits for a timeout."""
+    node = slow_request()
+    node.cluster.stop_broker(1, "unclean")
+    assert node.cluster.controller_id == 2
+    node.advance(1_900 + RETRY_BACKOFF_MS - 1)
+    assert node.partition.isr == [2]
+    node.advance(1)
+    assert node.partition.isr == [2, 3]
+
+
+def test_a_former_controller_answers_not_controller() -> None:
+    node = slow_request()
+    node.cluster.pause_broker(1, fence_after_ms=0)
+    assert node.cluster.controller_id == 2
+    node.advance(5_000)
+    assert node.partition.isr == [2]  # a paused process answers nothing, and closes nothing
+    node.cluster.resume_broker(1)
+    node.advance(RETRY_BACKOFF_MS)
+    assert node.partition.isr == [2, 3]
+
+
+def test_a_leader_whose_followers_share_its_log_again_sends_no_alter_partition() -> None:
+    """The follower has caught up just when the request was given up: nobody leaves the ISR."""
+    node = Replicas(replicas=LED_BY_2)
+    add_hop_rule(node.cluster, {"drop_request": {}}, api="AlterPartition")
+    node.hold(3)
+    node.sent("a", acks=1)
+    node.advance(30_000)
+    assert list(node.partition.isr_in_flight) == [2]
+    node.advance(30_000)
+    node.release(3)
+    node.settle()
+    assert node.with_own_replica() == []
+    assert list(node.partition.isr_in_flight) == []
+
+
+def test_the_wait_for_an_answer_is_a_config() -> None:
+    node = slow_request(controller_socket_timeout_ms="500")
+    node.cluster.delay_network(2, to=1, by_ms=0, both_ways=False)
+    node.advance(399 + RETRY_BACKOFF_MS)
+    assert node.partition.isr == [2]
+    node.advance(1)
+    assert node.partition.isr == [2, 3]
+
+
+def test_an_answer_after_the_wait_comes_over_a_closed_connection() -> None:
+    """What it says does not matter to the leader, whose next request is under way."""
+    node = Replicas(replicas=LED_BY_2, configs={"controller.socket.timeout.ms": "500"})
+    node.cluster.stop_broker(3, "unclean")
+    node.sent("a")
+    late = {"error": "INELIGIBLE_REPLICA", "delay": {"by": 900}}
+    add_hop_rule(node.cluster, late, {"times": 1}, api="AlterPartition")
+    add_hop_rule(node.cluster, {"drop_request": {}}, api="AlterPartition")
+    node.cluster.start_broker(3)
+    node.advance(1_000)
+    assert list(node.partition.isr_in_flight) == [2, 3]
+
+
+def test_an_isr_that_completes_a_reassignment_may_end_the_leadership() -> None:
+    """The leader, no replica any more, is told so (ReplicationControlManager.alterPartition)."""
+    node = Replicas(replicas=[2])
+    add_hop_rule(node.cluster, {"drop_request": {}}, api="AlterPartition")
+    move(node, [3])
+    node.settle()
+    partition = node.partition
+    request = AlterPartition(
+        2, partition.key, partition.leader_epoch, partition.partition_epoch, [2, 3], "caught up", {}
+    )
+    control = node.cluster.replication_control
+    assert alter_partition(control, request) is ErrorCode.NEW_LEADER_ELECTED
+    assert (node.partition.leader_id, node.partition.replicas) == (3, [3])

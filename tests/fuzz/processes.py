@@ -1,0 +1,32 @@
+"""What a process of a run does."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import time
+
+from tests.fuzz.engine import Finding, run_inputs, shrunk
+from tests.fuzz.targets.all import TARGETS
+
+
+def quiet() -> None:
+    """What brokers log is judged by the targets, and not for a person to read."""
+    logging.getLogger("mockbroker").propagate = False
+    logging.getLogger("mockbroker").addHandler(logging.NullHandler())
+    gc.freeze()
+
+
+def run_batch(batch: tuple[str, int, int]) -> tuple[str, int, float, list[Finding]]:
+    name, first, count = batch
+    started = time.process_time()
+    target = TARGETS[name]
+    kinds: dict[str, Finding] = {}
+    more: list[Finding] = []
+    for each in run_inputs(target, range(first, first + count)):
+        if each.kind in kinds:
+            more.append(each._replace(data=b"", text=""))
+        else:
+            kinds[each.kind] = shrunk(target, each)
+    cpu_s = time.process_time() - started
+    return name, count * target.cost(), cpu_s, [*kinds.values(), *more]
