@@ -21,7 +21,7 @@ from mockbroker_protocol.messages.consumer_group_describe import (
 if TYPE_CHECKING:
     from mockbroker.core.groups.consumer.group import ConsumerGroup
     from mockbroker.core.groups.consumer.members import ConsumerMember
-    from mockbroker.core.groups.consumer.topics import TopicSource
+    from mockbroker.core.groups.modern.topics import TopicSource
 
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 

@@ -85,13 +85,19 @@ CONSUMER_OFFSETS = InternalTopic(
         6: "ConsumerGroupTargetAssignmentMetadata",
         7: "ConsumerGroupTargetAssignmentMember",
         8: "ConsumerGroupCurrentMemberAssignment",
+        10: "ShareGroupMemberMetadata",
+        11: "ShareGroupMetadata",
+        12: "ShareGroupTargetAssignmentMetadata",
+        13: "ShareGroupTargetAssignmentMember",
+        14: "ShareGroupCurrentMemberAssignment",
+        15: "ShareGroupStatePartitionMetadata",
         16: "ConsumerGroupRegularExpression",
     },
     # Seen on a 4.3.1 broker: commits carry the topic id, which needs the flexible v4.
     {"OffsetCommitValue": 4, "GroupMetadataValue": 3},
 )
-"""Type 0, an offset commit of version 0, is never written; 10-15 and 17-23 belong to share and
-streams groups.
+"""Type 0, an offset commit of version 0, is never written; 9 was removed before a release; 17-23
+belong to streams groups.
 """
 
 TRANSACTION_STATE = InternalTopic(

@@ -26,8 +26,8 @@ from mockbroker.core.groups.consumer.events import (
 from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
 from mockbroker.core.groups.consumer.machine import handle
 from mockbroker.core.groups.consumer.states import GroupState
-from mockbroker.core.groups.consumer.topics import TopicInfo
 from mockbroker.core.groups.events import ConsumerResult, Reply, Tick
+from mockbroker.core.groups.modern.topics import TopicInfo
 from mockbroker.core.patterns import compile_pattern
 from mockbroker_protocol import ErrorCode
 

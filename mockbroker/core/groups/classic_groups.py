@@ -46,6 +46,7 @@ from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.groups.shard import GroupShard
+    from mockbroker_protocol.records import Record
 
 NONE = ErrorCode.NONE
 
@@ -90,11 +91,12 @@ class ClassicGroups(GroupRunner[ClassicGroup]):
         shard.mark_changed()
         return group
 
-    def replay(self, record: GroupRecord, now_ms: int) -> None:
-        """Apply a record of the log."""
-        group_id = record.group_id
-        if record.image is not None:
-            group = ClassicGroup.restore(group_id, self._settings, record.image, now_ms)
+    def replay_record(self, record: Record, now_ms: int) -> None:
+        stored = group_records.parse(record)
+        assert isinstance(stored, GroupRecord)
+        group_id = stored.group_id
+        if stored.image is not None:
+            group = ClassicGroup.restore(group_id, self._settings, stored.image, now_ms)
             self._shard.put_group(group)
         elif self.get(group_id) is not None:
             self._shard.remove_group(group_id)

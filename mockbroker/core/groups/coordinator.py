@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.coordinator.runtime import CoordinatorRuntime
 from mockbroker.core.groups.classic import ClassicGroupSettings
-from mockbroker.core.groups.consumer.topics import ClusterTopics
 from mockbroker.core.groups.expiry_schedule import ExpirySchedule
+from mockbroker.core.groups.modern.topics import ClusterTopics
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 

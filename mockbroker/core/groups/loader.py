@@ -13,16 +13,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.core.coordinator.shard import stored_records
-from mockbroker.core.groups.consumer.records import ConsumerRecord
-from mockbroker.core.groups.consumer.records import parse as parse_consumer
+from mockbroker.core.groups.group import CLASSIC, CONSUMER
 from mockbroker.core.groups.offsets import OffsetStore
-from mockbroker.core.groups.records import GroupRecord, OffsetRecord, parse
+from mockbroker.core.groups.records import OffsetRecord, parse
 from mockbroker_protocol.exceptions import DecodeError, UnknownVersionError
 from mockbroker_protocol.records import BatchHeader, ControlType, Record, parse_control_type
 
 if TYPE_CHECKING:
     from mockbroker.core.groups.shard import GroupShard
     from mockbroker.core.replication.partition import Partition
+
+OFFSET_COMMIT = 1
+
+# The group type by the type of a record, the int16 in front of its key (CoordinatorRecordType).
+GROUP_TYPES: dict[int, str] = {
+    2: CLASSIC,
+    **dict.fromkeys((3, 4, 5, 6, 7, 8, 16), CONSUMER),
+}
 
 
 def load(shard: GroupShard, now_ms: int) -> None:
@@ -69,18 +76,20 @@ def replay(shard: GroupShard, record: Record, producer_id: int, now_ms: int) -> 
     Records that cannot be decoded are counted in `unreadable` and skipped; only an administrator's
     client can have produced them. (Kafka fails the load of the whole partition.)
     """
-    parsed: GroupRecord | OffsetRecord | ConsumerRecord | None
+    if record.key is None:
+        return
+    record_type = int.from_bytes(record.key[:2], "big", signed=True)
     try:
-        parsed = parse(record) or parse_consumer(record)
+        if len(record.key) < 2:
+            raise DecodeError("type", 0, "needs 2 bytes")
+        if record_type == OFFSET_COMMIT:
+            offset = parse(record)
+            assert isinstance(offset, OffsetRecord)
+            _replay_offset(shard, offset, producer_id, now_ms)
+        elif record_type in GROUP_TYPES:
+            shard.runner_of(GROUP_TYPES[record_type]).replay_record(record, now_ms)
     except (DecodeError, UnknownVersionError):
         shard.unreadable += 1
-        return
-    if isinstance(parsed, ConsumerRecord):
-        shard.consumers.replay(parsed.group_id, parsed.change)
-    elif isinstance(parsed, OffsetRecord):
-        _replay_offset(shard, parsed, producer_id, now_ms)
-    elif isinstance(parsed, GroupRecord):
-        shard.classic.replay(parsed, now_ms)
 
 
 def _replay_offset(shard: GroupShard, record: OffsetRecord, producer_id: int, now_ms: int) -> None:

@@ -1,8 +1,8 @@
 """The runner of the groups of one type in a shard: events in, effects out.
 
 A group is a state machine that does no I/O. Its runner passes events to it and carries out the
-effects. A new type of group needs a machine that is a `Group`, a runner, and an entry in the
-shard's table of runners.
+effects. A new type of group needs a machine that is a `Group`, a runner, an entry in the shard's
+table of runners, and its record types in the loader's table.
 
 Source: GroupMetadataManager.
 """
@@ -13,12 +13,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
+from mockbroker.core.groups.events import LeaveResult, LeftMember
 from mockbroker.core.groups.group import Group
+from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.groups.events import Join, Leave, Loaded, Sync, Tick
     from mockbroker.core.groups.shard import GroupShard
-    from mockbroker_protocol import ErrorCode
+    from mockbroker_protocol.records import Record
 
 G = TypeVar("G", bound=Group)
 
@@ -48,6 +50,13 @@ class GroupRunner(ABC, Generic[G]):
         """The groups of this type by id, the oldest first."""
         found = ((group_id, self.get(group_id)) for group_id in self._shard.groups)
         return {group_id: group for group_id, group in found if group is not None}
+
+    @abstractmethod
+    def replay_record(self, record: Record, now_ms: int) -> None:
+        """Apply a record of this type of group from the log.
+
+        Raises DecodeError or UnknownVersionError if key or value cannot be decoded.
+        """
 
     @abstractmethod
     def run(self, group: G, event: Tick | Loaded) -> None:
@@ -117,3 +126,12 @@ def answer(callback: object, result: object) -> None:
 
 def ignore_result(_: object) -> None:
     """The callback of an event without a client's request."""
+
+
+def unknown_members(leave: Leave) -> LeaveResult:
+    """The answer to a LeaveGroup of a group that has no classic members."""
+    unknown = ErrorCode.UNKNOWN_MEMBER_ID
+    return LeaveResult(
+        ErrorCode.NONE,
+        tuple(LeftMember(each.member_id, each.instance_id, unknown) for each in leave.members),
+    )

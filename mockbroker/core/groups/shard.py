@@ -25,8 +25,6 @@ from mockbroker.core.groups.events import (
     HeartbeatResult,
     Join,
     Leave,
-    LeaveResult,
-    LeftMember,
     Loaded,
     Sync,
     SyncResult,
@@ -35,15 +33,15 @@ from mockbroker.core.groups.events import (
 from mockbroker.core.groups.loader import load
 from mockbroker.core.groups.offsets import OffsetAndMetadata, OffsetStore
 from mockbroker.core.groups.records import KeyValue
-from mockbroker.core.groups.runner import answer
+from mockbroker.core.groups.runner import answer, unknown_members
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record, build_batch
 
 if TYPE_CHECKING:
     from mockbroker.core.groups.classic import ClassicGroupSettings
-    from mockbroker.core.groups.consumer.topics import TopicSource
     from mockbroker.core.groups.events import Result
     from mockbroker.core.groups.group import Group
+    from mockbroker.core.groups.modern.topics import TopicSource
     from mockbroker.core.groups.runner import GroupRunner
     from mockbroker.core.replication.partition import Partition
     from mockbroker.core.timing.domain_timers import ClockDomains
@@ -86,6 +84,7 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
         self.groups: dict[str, Group] = {}
         self.classic = ClassicGroups(self)
         self.consumers = ConsumerGroups(self)
+        # By group type; the others are imported at their first use (`_NEW_RUNNERS`).
         self._runners: dict[str, GroupRunner[Any]] = {
             each.group_type: each for each in (self.classic, self.consumers)
         }
@@ -98,7 +97,14 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
 
     def runner(self, group: Group) -> GroupRunner[Any]:
         """The runner of the group's type."""
-        return self._runners[group.group_type]
+        return self.runner_of(group.group_type)
+
+    def runner_of(self, group_type: str) -> GroupRunner[Any]:
+        """The runner of the groups of one type."""
+        runner = self._runners.get(group_type)
+        if runner is None:
+            runner = self._runners[group_type] = _NEW_RUNNERS[group_type](self)
+        return runner
 
     def by_type(self) -> list[Group]:
         """All groups, sorted by type, then the oldest first."""
@@ -147,9 +153,7 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
         """LeaveGroup."""
         group = self.groups.get(group_id)
         if group is None:
-            unknown = ErrorCode.UNKNOWN_MEMBER_ID
-            left = tuple(LeftMember(m.member_id, m.instance_id, unknown) for m in leave.members)
-            answer(leave.callback, LeaveResult(NONE, left))
+            answer(leave.callback, unknown_members(leave))
         else:
             self.runner(group).leave(group, leave)
 
@@ -387,6 +391,10 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
             base_sequence=0,  # as in Kafka, although the batch has no producer id
         )
         return self.write(batch, now_ms)
+
+
+# Makes the runner of a type of group whose machinery few clusters need.
+_NEW_RUNNERS: dict[str, Callable[[GroupShard], GroupRunner[Any]]] = {}
 
 
 def _type(group: Group) -> str:

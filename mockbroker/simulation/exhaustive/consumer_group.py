@@ -25,7 +25,6 @@ from mockbroker.core.groups.consumer.events import (
     ConsumerHeartbeat,
     ConsumerLeave,
     Effect,
-    SetTimer,
     Store,
     Stored,
     is_tombstone,
@@ -42,6 +41,7 @@ from mockbroker.core.groups.consumer.states import (
     MemberState,
 )
 from mockbroker.core.groups.events import ConsumerResult, Loaded, Reply, Tick
+from mockbroker.core.groups.modern.timers import SetTimer
 from mockbroker.simulation.exhaustive.consumer_group_key import state_key
 from mockbroker.simulation.exhaustive.consumer_parties import (
     NOTHING,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from mockbroker.core.groups.consumer.states import JOIN_EPOCH
-from mockbroker.core.groups.consumer.topics import TopicInfo
+from mockbroker.core.groups.modern.topics import TopicInfo
 
 SUBSCRIPTIONS = (frozenset("t"), frozenset("tu"), frozenset("u"))
 

@@ -174,3 +174,83 @@ class ConsumerGroupRegularExpressionValue(Struct, gc=False):
     version: int = 0
     timestamp: int = 0
     unknown_tags: UnknownTags = None
+
+
+class ShareGroupMemberMetadataKey(Struct, gc=False):
+    group_id: str = ""
+    member_id: str = ""
+
+
+class ShareGroupMemberMetadataValue(Struct, gc=False):
+    rack_id: str | None = ""
+    client_id: str = ""
+    client_host: str = ""
+    subscribed_topic_names: list[str] = []
+    unknown_tags: UnknownTags = None
+
+
+class ShareGroupMetadataKey(Struct, gc=False):
+    group_id: str = ""
+
+
+class ShareGroupMetadataValue(Struct, gc=False):
+    epoch: int = 0
+    metadata_hash: int = 0
+    unknown_tags: UnknownTags = None
+
+
+class ShareGroupTargetAssignmentMetadataKey(Struct, gc=False):
+    group_id: str = ""
+
+
+class ShareGroupTargetAssignmentMetadataValue(Struct, gc=False):
+    assignment_epoch: int = 0
+    assignment_timestamp: int = 0
+    unknown_tags: UnknownTags = None
+
+
+class ShareGroupTargetAssignmentMemberKey(Struct, gc=False):
+    group_id: str = ""
+    member_id: str = ""
+
+
+class ShareGroupTargetAssignmentMemberValue(Struct, gc=False):
+    topic_partitions: list[TopicPartition] = []
+    unknown_tags: UnknownTags = None
+
+
+class ShareGroupCurrentMemberAssignmentKey(Struct, gc=False):
+    group_id: str = ""
+    member_id: str = ""
+
+
+class ShareGroupCurrentMemberAssignmentValue(Struct, gc=False):
+    member_epoch: int = 0
+    previous_member_epoch: int = 0
+    state: int = 0
+    assigned_partitions: list[TopicPartition] = []
+    unknown_tags: UnknownTags = None
+
+
+class ShareGroupStatePartitionMetadataKey(Struct, gc=False):
+    group_id: str = ""
+
+
+class TopicPartitionsInfo(Struct, gc=False):
+    topic_id: bytes = ZERO_UUID
+    topic_name: str = ""
+    partitions: list[int] = []
+    unknown_tags: UnknownTags = None
+
+
+class DeletingTopicInfo(Struct, gc=False):
+    topic_id: bytes = ZERO_UUID
+    topic_name: str = ""
+    unknown_tags: UnknownTags = None
+
+
+class ShareGroupStatePartitionMetadataValue(Struct, gc=False):
+    initializing_topics: list[TopicPartitionsInfo] = []
+    initialized_topics: list[TopicPartitionsInfo] = []
+    deleting_topics: list[DeletingTopicInfo] = []
+    unknown_tags: UnknownTags = None

@@ -115,13 +115,15 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Message(
     Field("member_id", STRING),
 )
 
+TOPIC_PARTITION = Shape("TopicPartition").of(
+    Field("topic_id", UUID),
+    Field("partitions", Array(INT32)),
+)
+
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE = Message(
     "ConsumerGroupTargetAssignmentMemberValue", "0", flexible="0+"
 ).of(
-    Field("topic_partitions", Array("TopicPartition")).of(
-        Field("topic_id", UUID),
-        Field("partitions", Array(INT32)),
-    ),
+    Field("topic_partitions", Array(TOPIC_PARTITION)),
 )
 
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Message(
@@ -162,6 +164,92 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE = Message(
     Field("timestamp", INT64),
 )
 
+SHARE_GROUP_MEMBER_METADATA_KEY = Message("ShareGroupMemberMetadataKey", "0", flexible="none").of(
+    Field("group_id", STRING),
+    Field("member_id", STRING),
+)
+
+SHARE_GROUP_MEMBER_METADATA_VALUE = Message("ShareGroupMemberMetadataValue", "0", flexible="0+").of(
+    Field("rack_id", STRING, nullable=True),
+    Field("client_id", STRING),
+    Field("client_host", STRING),
+    Field("subscribed_topic_names", Array(STRING)),
+)
+
+SHARE_GROUP_METADATA_KEY = Message("ShareGroupMetadataKey", "0", flexible="none").of(
+    Field("group_id", STRING),
+)
+
+SHARE_GROUP_METADATA_VALUE = Message("ShareGroupMetadataValue", "0", flexible="0+").of(
+    Field("epoch", INT32),
+    Field("metadata_hash", INT64),
+)
+
+SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Message(
+    "ShareGroupTargetAssignmentMetadataKey", "0", flexible="none"
+).of(
+    Field("group_id", STRING),
+)
+
+SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE = Message(
+    "ShareGroupTargetAssignmentMetadataValue", "0", flexible="0+"
+).of(
+    Field("assignment_epoch", INT32),
+    Field("assignment_timestamp", INT64, tag=0),
+)
+
+SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Message(
+    "ShareGroupTargetAssignmentMemberKey", "0", flexible="none"
+).of(
+    Field("group_id", STRING),
+    Field("member_id", STRING),
+)
+
+SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE = Message(
+    "ShareGroupTargetAssignmentMemberValue", "0", flexible="0+"
+).of(
+    Field("topic_partitions", Array(TOPIC_PARTITION)),
+)
+
+SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Message(
+    "ShareGroupCurrentMemberAssignmentKey", "0", flexible="none"
+).of(
+    Field("group_id", STRING),
+    Field("member_id", STRING),
+)
+
+SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = Message(
+    "ShareGroupCurrentMemberAssignmentValue", "0", flexible="0+"
+).of(
+    Field("member_epoch", INT32),
+    Field("previous_member_epoch", INT32),
+    Field("state", INT8),
+    Field("assigned_partitions", Array(TOPIC_PARTITION)),
+)
+
+SHARE_GROUP_STATE_PARTITION_METADATA_KEY = Message(
+    "ShareGroupStatePartitionMetadataKey", "0", flexible="none"
+).of(
+    Field("group_id", STRING),
+)
+
+TOPIC_PARTITIONS_INFO = Shape("TopicPartitionsInfo").of(
+    Field("topic_id", UUID),
+    Field("topic_name", STRING),
+    Field("partitions", Array(INT32)),
+)
+
+SHARE_GROUP_STATE_PARTITION_METADATA_VALUE = Message(
+    "ShareGroupStatePartitionMetadataValue", "0", flexible="0+"
+).of(
+    Field("initializing_topics", Array(TOPIC_PARTITIONS_INFO)),
+    Field("initialized_topics", Array(TOPIC_PARTITIONS_INFO)),
+    Field("deleting_topics", Array("DeletingTopicInfo")).of(
+        Field("topic_id", UUID),
+        Field("topic_name", STRING),
+    ),
+)
+
 MESSAGES = (
     OFFSET_COMMIT_KEY,
     OFFSET_COMMIT_VALUE,
@@ -181,4 +269,16 @@ MESSAGES = (
     CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE,
     CONSUMER_GROUP_REGULAR_EXPRESSION_KEY,
     CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE,
+    SHARE_GROUP_MEMBER_METADATA_KEY,
+    SHARE_GROUP_MEMBER_METADATA_VALUE,
+    SHARE_GROUP_METADATA_KEY,
+    SHARE_GROUP_METADATA_VALUE,
+    SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY,
+    SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE,
+    SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY,
+    SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE,
+    SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY,
+    SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE,
+    SHARE_GROUP_STATE_PARTITION_METADATA_KEY,
+    SHARE_GROUP_STATE_PARTITION_METADATA_VALUE,
 )

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from mockbroker.core.groups import records as group_records
 from mockbroker.core.groups.classic import ClassicGroup
 from mockbroker.core.groups.events import GroupImage
-from mockbroker.core.groups.loader import load
+from mockbroker.core.groups.loader import GROUP_TYPES, OFFSET_COMMIT, load
 from mockbroker.core.groups.offsets import OffsetAndMetadata
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.internal_topics import CONSUMER_OFFSETS
 from mockbroker_protocol.messages.delete_groups import DeleteGroupsRequest
 from mockbroker_protocol.records import ControlType, Record, build_batch, build_marker
 from tests.support.group_node import (
@@ -191,3 +192,8 @@ def test_replaying_the_log_of_any_history_gives_the_same_state(seed: int) -> Non
     for name, group in now.groups.items():
         if group.state.value in {"Stable", "Empty"} and group.generation:
             assert timeless(again.groups[name]) == timeless(group), name
+
+
+def test_each_record_type_belongs_to_one_type_of_group() -> None:
+    """The loader's table has declared types only, and never that of an offset."""
+    assert set(GROUP_TYPES) <= set(CONSUMER_OFFSETS._names) - {OFFSET_COMMIT}

@@ -13,7 +13,10 @@ from __future__ import annotations
 import msgspec
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.groups.consumer.events import Change, Downgrade, SetTimer, TimerKind
+from mockbroker.core.groups.consumer.events import (
+    Change,
+    Downgrade,
+)
 from mockbroker.core.groups.consumer.group import ConsumerGroup
 from mockbroker.core.groups.consumer.heartbeat import (
     MemberUpdate,
@@ -53,6 +56,7 @@ from mockbroker.core.groups.events import (
     SyncResult,
 )
 from mockbroker.core.groups.group import CONSUMER_PROTOCOL_TYPE
+from mockbroker.core.groups.modern.timers import SetTimer, TimerKind
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.exceptions import DecodeError
 

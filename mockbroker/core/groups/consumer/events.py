@@ -9,7 +9,6 @@ JoinGroup, SyncGroup, Heartbeat and LeaveGroup of classic members are the events
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
 from typing import TypeAlias
 
 import msgspec
@@ -17,6 +16,7 @@ import msgspec
 from mockbroker.core.groups.consumer.members import ConsumerMember
 from mockbroker.core.groups.consumer.states import MemberState
 from mockbroker.core.groups.events import Reply
+from mockbroker.core.groups.modern.timers import SetTimer
 from mockbroker_protocol import ErrorCode
 
 # --------------------------------------------------------------------------------------- events
@@ -178,29 +178,6 @@ def removal(member_id: str) -> tuple[Change, ...]:
 
 
 # -------------------------------------------------------------------------------------- effects
-
-
-class TimerKind(Enum):
-    """Why a member may be fenced. Each member has at most one timer of a kind."""
-
-    SESSION = "no heartbeat within its session timeout"
-    REBALANCE = "no revocation within its rebalance timeout"
-    JOIN = "no JoinGroup of a classic member in time"
-    SYNC = "no SyncGroup of a classic member in time"
-
-
-class SetTimer(msgspec.Struct, frozen=True):
-    """Set a timer of a member to `deadline_ms`, or cancel it (None).
-
-    With `member_epoch` the timer counts only while the member is at that epoch. With `keep` a timer
-    that runs is not changed.
-    """
-
-    kind: TimerKind
-    member_id: str
-    deadline_ms: int | None
-    member_epoch: int | None = None
-    keep: bool = False
 
 
 class Store(msgspec.Struct, frozen=True, kw_only=True):

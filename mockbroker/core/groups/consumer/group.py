@@ -23,11 +23,9 @@ from mockbroker.core.groups.consumer.events import (
     MemberChange,
     RegexChange,
     ResolvedRegex,
-    SetTimer,
     SubscriptionMetadataTombstone,
     TargetAssignmentChange,
     TargetEpochChange,
-    TimerKind,
     removal,
 )
 from mockbroker.core.groups.consumer.members import (
@@ -47,9 +45,9 @@ from mockbroker.core.groups.consumer.states import (
     GroupState,
     MigrationPolicy,
 )
-from mockbroker.core.groups.consumer.timers import MemberTimers
-from mockbroker.core.groups.consumer.topics import TopicSource
 from mockbroker.core.groups.group import CONSUMER, CONSUMER_PROTOCOL_TYPE, commit_timestamp_ms
+from mockbroker.core.groups.modern.timers import MemberTimers, SetTimer, TimerKind
+from mockbroker.core.groups.modern.topics import TopicSource
 from mockbroker.core.groups.records import KeyValue
 from mockbroker.core.hashing.java_hash import string_hash
 from mockbroker_protocol import ErrorCode

@@ -25,11 +25,9 @@ from mockbroker.core.groups.consumer.events import (
     RegexesResolved,
     ResolvedRegex,
     ResolveRegexes,
-    SetTimer,
     Store,
     TargetAssignmentChange,
     TargetEpochChange,
-    TimerKind,
     current_assignment_change,
     removal,
 )
@@ -43,8 +41,9 @@ from mockbroker.core.groups.consumer.members import (
 )
 from mockbroker.core.groups.consumer.reconcile import ReconcileInput, reconcile
 from mockbroker.core.groups.consumer.states import JOIN_EPOCH, STATIC_LEAVE_EPOCH, MemberState
-from mockbroker.core.groups.consumer.topics import metadata_hash
 from mockbroker.core.groups.events import ConsumerResult, Reply
+from mockbroker.core.groups.modern.timers import SetTimer, TimerKind
+from mockbroker.core.groups.modern.topics import metadata_hash
 from mockbroker.core.hashing.java_hash import string_hash
 from mockbroker.core.patterns import InvalidPatternError, compile_pattern
 from mockbroker_protocol import ErrorCode

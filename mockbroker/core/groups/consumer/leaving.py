@@ -17,17 +17,16 @@ from mockbroker.core.groups.consumer.events import (
     Downgrade,
     GroupChange,
     RegexChange,
-    SetTimer,
     Store,
-    TimerKind,
     current_assignment_change,
     removal,
 )
 from mockbroker.core.groups.consumer.group import ConsumerGroup
 from mockbroker.core.groups.consumer.heartbeat import dynamic_member, known_static_member
 from mockbroker.core.groups.consumer.states import STATIC_LEAVE_EPOCH
-from mockbroker.core.groups.consumer.topics import metadata_hash
 from mockbroker.core.groups.events import ConsumerResult, Reply
+from mockbroker.core.groups.modern.timers import SetTimer, TimerKind
+from mockbroker.core.groups.modern.topics import metadata_hash
 
 
 def fence_members(

@@ -24,16 +24,13 @@ from mockbroker.core.groups.consumer.events import (
     ConsumerLeave,
     Effect,
     RegexesResolved,
-    SetTimer,
     Store,
     Stored,
-    TimerKind,
 )
 from mockbroker.core.groups.consumer.group import ConsumerGroup
 from mockbroker.core.groups.consumer.heartbeat import on_consumer_heartbeat, on_regexes_resolved
 from mockbroker.core.groups.consumer.leaving import fence_members, on_consumer_leave
 from mockbroker.core.groups.consumer.states import MemberState
-from mockbroker.core.groups.consumer.timers import MemberTimer
 from mockbroker.core.groups.events import (
     NO_MEMBER_ID,
     ConsumerResult,
@@ -52,6 +49,7 @@ from mockbroker.core.groups.events import (
     Tick,
     Unload,
 )
+from mockbroker.core.groups.modern.timers import MemberTimer, SetTimer, TimerKind
 from mockbroker_protocol import ErrorCode
 
 NONE = ErrorCode.NONE

@@ -31,10 +31,10 @@ from mockbroker.core.groups.consumer.protocol import (
     read_assignment,
     read_subscription,
 )
-from mockbroker.core.groups.consumer.topics import TopicSource, metadata_hash
 from mockbroker.core.groups.events import GroupImage, MemberImage
 from mockbroker.core.groups.group import CONSUMER_PROTOCOL_TYPE
 from mockbroker.core.groups.members import Member
+from mockbroker.core.groups.modern.topics import TopicSource, metadata_hash
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.exceptions import DecodeError
 

@@ -7,7 +7,7 @@ from struct import Struct
 
 import msgspec
 
-from mockbroker.core.groups.consumer.topics import TopicSource
+from mockbroker.core.groups.modern.topics import TopicSource
 from mockbroker_protocol.consumer_protocol import (
     VERSION_MAX,
     ConsumerProtocolAssignment,

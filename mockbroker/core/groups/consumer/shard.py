@@ -34,7 +34,7 @@ from mockbroker.core.groups.consumer.events import (
 from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
 from mockbroker.core.groups.consumer.machine import handle
 from mockbroker.core.groups.consumer.migration import downgraded, upgraded
-from mockbroker.core.groups.consumer.records import record_of
+from mockbroker.core.groups.consumer.records import parse, record_of
 from mockbroker.core.groups.consumer.states import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -48,15 +48,15 @@ from mockbroker.core.groups.events import (
     Heartbeat,
     HeartbeatResult,
     Join,
-    JoinResult,
     Leave,
     Reply,
     Sync,
     Unload,
 )
-from mockbroker.core.groups.group import CONSUMER, required_members
+from mockbroker.core.groups.group import CLASSIC, CONSUMER, required_members
+from mockbroker.core.groups.modern.runner import ModernRunner
 from mockbroker.core.groups.records import KeyValue
-from mockbroker.core.groups.runner import Assignments, GroupRunner, answer, ignore_result
+from mockbroker.core.groups.runner import Assignments, ignore_result
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.patterns import compile_pattern
 from mockbroker_protocol import ErrorCode
@@ -64,6 +64,7 @@ from mockbroker_protocol import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.core.configs.values import ClusterConfigs
     from mockbroker.core.groups.shard import GroupShard
+    from mockbroker_protocol.records import Record
 
 NONE = ErrorCode.NONE
 MayMatch = Callable[[str], bool]
@@ -74,18 +75,15 @@ def _may_match_any(topic: str) -> bool:  # noqa: ARG001
     return True
 
 
-class ConsumerGroups(GroupRunner[ConsumerGroup]):
+class ConsumerGroups(ModernRunner[ConsumerGroup, ConsumerSettings]):
     """Groups of the consumer protocol; members of the classic one may be in them."""
 
-    __slots__ = ("_may_match", "_settings", "_settings_version", "_topics")
+    __slots__ = ("_may_match",)
 
     group_type = CONSUMER
 
     def __init__(self, shard: GroupShard) -> None:
         super().__init__(shard)
-        self._topics = shard.coordinator.topics
-        self._settings: dict[str, ConsumerSettings] = {}
-        self._settings_version = -1
         # During a heartbeat: whether the member may describe a topic.
         self._may_match: MayMatch = _may_match_any
 
@@ -137,8 +135,11 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
     def _new(self, group_id: str, preceding: list[KeyValue], now_ms: int) -> ConsumerGroup:
         """A new group. The tombstones and records of an upgrade are added to `preceding`.
 
-        Raises ApiError if a classic group with this id cannot be upgraded.
+        Raises ApiError if a group with this id is not a classic one, or cannot be upgraded.
         """
+        former = self._shard.groups.get(group_id)
+        if former is not None and former.group_type != CLASSIC:
+            raise self._not_found(group_id, "")
         settings = self.settings(group_id)
         classic = self._shard.classic.get(group_id)
         if classic is None:
@@ -154,15 +155,8 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
 
     def join(self, group: ConsumerGroup, join: Join) -> None:
         """JoinGroup. A classic group replaces an empty group."""
-        shard, group_id = self._shard, group.group_id
         if group.is_empty():
-            if join.member_id == NO_MEMBER_ID:
-                error, _ = shard.append(group.tombstone_records())
-                if error is not NONE:
-                    answer(join.callback, JoinResult(error=error, member_id=NO_MEMBER_ID))
-                    return
-                shard.remove_group(group_id)
-            shard.classic.create_group(group_id, join)
+            self.replace_by_classic(group, join)
             return
         if join.member_id == NO_MEMBER_ID:
             member_id = uuid_text(self._runtime.ids.uuid())
@@ -198,21 +192,34 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
     def on_deleted(self, group: ConsumerGroup) -> None:
         handle(group, Unload(), self._shard.now_ms(group.group_id))
 
-    def settings(self, group_id: str) -> ConsumerSettings:
-        """The current configuration of one group."""
-        configs = self._shard.coordinator.configs
-        if self._settings_version != configs.version:
-            self._settings.clear()
-            self._settings_version = configs.version
-        settings = self._settings.get(group_id)
-        if settings is None:
-            settings = self._settings[group_id] = _settings(configs, group_id)
-        return settings
+    @staticmethod
+    def read_settings(configs: ClusterConfigs, group_id: str) -> ConsumerSettings:
+        def own(name: str) -> int:
+            value = configs.group_value(group_id, name)
+            assert isinstance(value, int)
+            return value
+
+        policy = configs.get("group.consumer.migration.policy")
+        assignors = configs.get("group.consumer.assignors")
+        assert isinstance(assignors, tuple)
+        return ConsumerSettings(
+            session_timeout_ms=own("consumer.session.timeout.ms"),
+            heartbeat_interval_ms=own("consumer.heartbeat.interval.ms"),
+            assignment_interval_ms=own("consumer.assignment.interval.ms"),
+            regex_refresh_interval_ms=configs.get_int("group.consumer.regex.refresh.interval.ms"),
+            size_max=configs.get_int("group.consumer.max.size"),
+            classic_size_max=configs.get_int("group.max.size"),
+            assignors=assignors,
+            migration=MIGRATION_POLICIES[str(policy).lower()],
+        )
 
     # ------------------------------------------------------------------------------------- loading
 
-    def replay(self, group_id: str, change: Change) -> None:
+    def replay_record(self, record: Record, now_ms: int) -> None:  # noqa: ARG002
         """Apply a change from the log. A change that is no tombstone creates the group."""
+        stored = parse(record)
+        assert stored is not None
+        group_id, change = stored.group_id, stored.change
         group = self.get(group_id)
         if group is None:
             if is_tombstone(change):
@@ -362,27 +369,6 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
         self._shard.classic.start_downgraded(classic, downgrade.rebalance)
         if downgrade.answer is not None:
             self._shard.answer(downgrade.answer.callback, downgrade.answer.result)
-
-
-def _settings(configs: ClusterConfigs, group_id: str) -> ConsumerSettings:
-    def own(name: str) -> int:
-        value = configs.group_value(group_id, name)
-        assert isinstance(value, int)
-        return value
-
-    policy = configs.get("group.consumer.migration.policy")
-    assignors = configs.get("group.consumer.assignors")
-    assert isinstance(assignors, tuple)
-    return ConsumerSettings(
-        session_timeout_ms=own("consumer.session.timeout.ms"),
-        heartbeat_interval_ms=own("consumer.heartbeat.interval.ms"),
-        assignment_interval_ms=own("consumer.assignment.interval.ms"),
-        regex_refresh_interval_ms=configs.get_int("group.consumer.regex.refresh.interval.ms"),
-        size_max=configs.get_int("group.consumer.max.size"),
-        classic_size_max=configs.get_int("group.max.size"),
-        assignors=assignors,
-        migration=MIGRATION_POLICIES[str(policy).lower()],
-    )
 
 
 def _refusal(refused: ApiError) -> ConsumerResult:

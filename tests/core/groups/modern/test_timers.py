@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.groups.consumer.events import SetTimer, TimerKind
-from mockbroker.core.groups.consumer.timers import MemberTimers
+from mockbroker.core.groups.modern.timers import MemberTimers, SetTimer, TimerKind
 
 SESSION, JOIN = TimerKind.SESSION, TimerKind.JOIN
 

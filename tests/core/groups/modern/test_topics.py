@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.core.brokers.broker import BrokerSpec
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.groups.consumer.topics import ClusterTopics, metadata_hash
+from mockbroker.core.groups.modern.topics import ClusterTopics, metadata_hash
 
 
 @pytest.fixture

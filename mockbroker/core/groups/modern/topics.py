@@ -1,4 +1,4 @@
-"""The topics of a metadata image, for consumer groups.
+"""The topics of a metadata image, for groups whose coordinator assigns partitions.
 
 A group compares the metadata at a heartbeat; `version` shows whether anything has changed. The
 group epoch rises if the *metadata hash* of the subscribed topics has changed. The hash is in the

@@ -1,11 +1,36 @@
-"""The timers of a consumer group's members, behind one heap (see `groups.lazy_timers`)."""
+"""The timers of a group's members, behind one heap (see `groups.lazy_timers`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 
-from mockbroker.core.groups.consumer.events import SetTimer, TimerKind
+import msgspec
+
 from mockbroker.core.groups.lazy_timers import LazyTimer, LazyTimerHeap
+
+
+class TimerKind(Enum):
+    """Why a member may be fenced. Each member has at most one timer of a kind."""
+
+    SESSION = "no heartbeat within its session timeout"
+    REBALANCE = "no revocation within its rebalance timeout"
+    JOIN = "no JoinGroup of a classic member in time"
+    SYNC = "no SyncGroup of a classic member in time"
+
+
+class SetTimer(msgspec.Struct, frozen=True):
+    """Set a timer of a member to `deadline_ms`, or cancel it (None).
+
+    With `member_epoch` the timer counts only while the member is at that epoch. With `keep` a timer
+    that runs is not changed.
+    """
+
+    kind: TimerKind
+    member_id: str
+    deadline_ms: int | None
+    member_epoch: int | None = None
+    keep: bool = False
 
 
 class MemberTimer(LazyTimer):
