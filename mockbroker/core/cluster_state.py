@@ -26,6 +26,7 @@ from mockbroker.core.metadata.metadata_publisher import MetadataPublisher
 from mockbroker.core.metadata.profiles import profile_of
 from mockbroker.core.metadata.topic import (
     GROUP_METADATA_TOPIC,
+    SHARE_GROUP_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
     Topic,
 )
@@ -135,6 +136,7 @@ class ClusterState:
             self.metadata,
             Network(self.runtime.timers, self.runtime.now_ms, self.processes),
             withheld_markers=set(),
+            ensure_internal_topic=self.ensure_internal_topic,
         )
         self.log_manager = LogManager(self.services)
         self.replication = ReplicaManager(self.services, self.log_manager)
@@ -171,7 +173,6 @@ class ClusterState:
         )
         self.create_topic = self.topic_control.create
         self.delete_topic = self.topic_control.delete
-        self.ensure_internal_topic = self.topic_control.ensure_internal
         self.find_coordinator_partition = self.topic_control.coordinator_partition
         # The recorder of changes, if there is one.
         self.recorder: ChangeRecorder | None = None
@@ -253,6 +254,10 @@ class ClusterState:
         """Set the recorder of changes."""
         self.recorder = self.metadata.recorder = self.replication.recorder = recorder
 
+    def ensure_internal_topic(self, name: str) -> Topic:
+        """The internal topic of this name, created on first use. Raises ApiError."""
+        return self.topic_control.ensure_internal(name)
+
     def topic_name(self, topic_id: bytes) -> str | None:
         """The name of the topic with this id, or None."""
         topic = self.topics_by_id.get(topic_id)
@@ -271,6 +276,8 @@ class ClusterState:
             leader.transactions.on_leadership_change(partition)
         elif partition.topic.name == GROUP_METADATA_TOPIC:
             leader.groups.on_leadership_change(partition)
+        elif partition.topic.name == SHARE_GROUP_STATE_TOPIC:
+            leader.share_coordinator.on_leadership_change(partition)
 
     def extend_connected_sessions(self, by_ms: int) -> None:
         """Extend the sessions of connected members, which cannot send heartbeats in an advance."""

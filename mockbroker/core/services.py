@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from mockbroker.core.configs.values import ClusterConfigs
 from mockbroker.core.metadata.features import Features
 from mockbroker.core.metadata.metadata_cache import MetadataCache
 from mockbroker.core.metadata.profiles import Profile
+from mockbroker.core.metadata.topic import Topic
 from mockbroker.core.replication.network import Network
 from mockbroker.core.runtime import Runtime
 from mockbroker.core.timing.domain_timers import ClockDomains
@@ -17,6 +19,8 @@ class Services(NamedTuple):
     """The process, the configs, the metadata and the network of one cluster.
 
     `withheld_markers` are the transactional ids whose markers no coordinator sends.
+    `ensure_internal_topic` returns the internal topic of a name; the controller creates it on first
+    use. It raises ApiError as for CreateTopics.
     """
 
     runtime: Runtime
@@ -27,3 +31,4 @@ class Services(NamedTuple):
     metadata: MetadataCache
     network: Network
     withheld_markers: set[str]
+    ensure_internal_topic: Callable[[str], Topic]

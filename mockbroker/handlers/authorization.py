@@ -174,14 +174,15 @@ def by_handler(*rules: AuthorizationRule) -> Authorization:
 class Requirement(NamedTuple):
     """A requirement of a whole request: one of `acls`, on the resource that `field` names.
 
-    `has_message` is for the APIs whose error response has a message in Kafka. `otherwise` follows
-    the error in the docs.
+    `has_message` is for the APIs whose error response has a message in Kafka; with `repeats_code`
+    it is the error's sentence. `otherwise` follows the error in the docs.
     """
 
     acls: tuple[RequiredAcl, ...]
     field: str = ""
     has_message: bool = False
     otherwise: str = ""
+    repeats_code: bool = False
 
     @property
     def error(self) -> ErrorCode:
@@ -208,6 +209,8 @@ def unmet(auth: AuthHelper, request: Any, requirements: Iterable[Requirement]) -
             ctx = auth.ctx
             # The words of AuthHelper.authorizeClusterOperation.
             message = f"The request {ApiKey(ctx.header.api_key).name} is not authorized."
+            if each.repeats_code:
+                message = each.error.message
             return ctx.refusal(request, each.error, message if each.has_message else None)
     return None
 
@@ -225,11 +228,16 @@ def required(
 
 
 def clusterwide(
-    *operations: Operation, has_message: bool = True, otherwise: str = ""
+    *operations: Operation,
+    has_message: bool = True,
+    otherwise: str = "",
+    repeats_code: bool = False,
 ) -> Authorization:
     """One of these operations on the cluster, or CLUSTER_AUTHORIZATION_FAILED."""
     acls = tuple(on_cluster(operation) for operation in operations)
-    return required(Requirement(acls, has_message=has_message, otherwise=otherwise))
+    return required(
+        Requirement(acls, has_message=has_message, otherwise=otherwise, repeats_code=repeats_code)
+    )
 
 
 def each_row(

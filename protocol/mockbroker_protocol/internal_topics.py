@@ -1,4 +1,4 @@
-"""Keys and values of the records in `__consumer_offsets` and `__transaction_state`.
+"""Keys and values of the records in Kafka's internal topics.
 
 A key begins with an int16, the type of record (`CoordinatorRecordType`), a value with an int16, its
 version. The body follows in that layout. A null value deletes the record's key.
@@ -102,4 +102,8 @@ belong to streams groups.
 
 TRANSACTION_STATE = InternalTopic(
     "__transaction_state", "transaction_state", {0: "TransactionLog"}, {"TransactionLogValue": 1}
+)
+
+SHARE_GROUP_STATE = InternalTopic(
+    "__share_group_state", "share_group_state", {0: "ShareSnapshot", 1: "ShareUpdate"}, {}
 )

@@ -43,6 +43,9 @@ def _topics(field: str, keys: str, inner: Rows, source: str = "topics") -> Rows:
 _INDEXES = ("partition_index",)
 _OF_GROUPS = Rows("groups", "group_ids", ("group_id",))
 _CONFIG_RESOURCES = Rows("responses", "resources", ("resource_type", "resource_name"))
+_SHARE_STATES = Rows(
+    "results", "topics", ("topic_id",), Rows("partitions", "partitions", ("partition",))
+)
 _TXN_PARTITIONS = Rows("results_by_partition", "partitions", _INDEXES)
 
 ROWS: dict[ApiKey, tuple[Rows, ...]] = {
@@ -102,6 +105,11 @@ ROWS: dict[ApiKey, tuple[Rows, ...]] = {
             _topics("topics", "name", Rows("partitions", "partition_indexes", _INDEXES)),
         ),
     ),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: (_SHARE_STATES,),
+    ApiKey.READ_SHARE_GROUP_STATE: (_SHARE_STATES,),
+    ApiKey.WRITE_SHARE_GROUP_STATE: (_SHARE_STATES,),
+    ApiKey.DELETE_SHARE_GROUP_STATE: (_SHARE_STATES,),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: (_SHARE_STATES,),
     ApiKey.TXN_OFFSET_COMMIT: (
         _topics("topics", "name", Rows("partitions", "partitions", _INDEXES)),
     ),
@@ -181,6 +189,9 @@ TELLING = frozenset(
         ApiKey.UNREGISTER_BROKER,
         ApiKey.ADD_RAFT_VOTER,
         ApiKey.REMOVE_RAFT_VOTER,
+        ApiKey.READ_SHARE_GROUP_STATE,
+        ApiKey.WRITE_SHARE_GROUP_STATE,
+        ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
     )
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mockbroker.core.brokers.broker_life import RUNNING
 from mockbroker.core.fetching.fetch_positions import FetchPositions
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from mockbroker.core.fetching.fetch_session import FetchSessionCache
     from mockbroker.core.groups.coordinator import GroupCoordinator
     from mockbroker.core.services import Services
+    from mockbroker.core.share.coordinator import ShareCoordinator
+    from mockbroker.core.share.persister import SharePersister
     from mockbroker.core.txn.coordinator import TransactionCoordinator
 
 
@@ -37,6 +39,18 @@ class BrokerSpec(NamedTuple):
     rack: str | None = None
 
 
+class PartWithTimers(Protocol):
+    """A part of a broker's process with timers, such as a coordinator."""
+
+    def resume(self) -> None:
+        """Run the timers that fell due while the process was paused."""
+        ...
+
+    def unload(self) -> None:
+        """Drop all, because the process ends."""
+        ...
+
+
 class Broker:
     """One broker: its process, its metadata image, and its registration with the controller.
 
@@ -49,6 +63,8 @@ class Broker:
         "_fetch_sessions",
         "_groups",
         "_peers",
+        "_share_coordinator",
+        "_share_persister",
         "_transactions",
         "awaiting_controller",
         "endpoints",
@@ -88,6 +104,8 @@ class Broker:
         self.logger_levels: dict[str, str] = dict(_LOGGERS)
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
+        self._share_coordinator: ShareCoordinator | None = None
+        self._share_persister: SharePersister | None = None
         self._fetch_sessions: FetchSessionCache | None = None
         self.fetch_positions = FetchPositions()
 
@@ -117,8 +135,8 @@ class Broker:
         return self.image is self.services.metadata.image
 
     def drop_memory(self) -> None:
-        """Drop what is in memory only, as at the end of a process: groups, transactions, fetch
-        sessions, the block of producer ids.
+        """Drop what is in memory only, as at the end of a process: groups, transactions, states of
+        share partitions, fetch sessions, the block of producer ids.
         """
         self._unload()
         self.awaiting_controller.clear()
@@ -126,15 +144,22 @@ class Broker:
         self.services.runtime.ids.drop_producer_ids(self.node_id)
 
     def resume(self) -> None:
-        """Resume the coordinators, after the process was resumed."""
-        for coordinator in (self._transactions, self._groups):
-            if coordinator is not None:
-                coordinator.resume()
+        """Resume what has timers, after the process was resumed."""
+        for part in self._parts_with_timers():
+            part.resume()
 
     def _unload(self) -> None:
-        for coordinator in (self._transactions, self._groups):
-            if coordinator is not None:
-                coordinator.unload()
+        for part in self._parts_with_timers():
+            part.unload()
+
+    def _parts_with_timers(self) -> list[PartWithTimers]:
+        parts: tuple[PartWithTimers | None, ...] = (
+            self._transactions,
+            self._groups,
+            self._share_coordinator,
+            self._share_persister,
+        )
+        return [part for part in parts if part is not None]
 
     @property
     def has_groups(self) -> bool:
@@ -158,6 +183,29 @@ class Broker:
 
             self._transactions = TransactionCoordinator(self, self._peers)
         return self._transactions
+
+    @property
+    def has_share_coordinator(self) -> bool:
+        """Whether it has a share coordinator; without one it has no share partitions."""
+        return self._share_coordinator is not None
+
+    @property
+    def share_coordinator(self) -> ShareCoordinator:
+        """The share partitions whose partition of `__share_group_state` this broker leads."""
+        if self._share_coordinator is None:
+            from mockbroker.core.share.coordinator import ShareCoordinator
+
+            self._share_coordinator = ShareCoordinator(self)
+        return self._share_coordinator
+
+    @property
+    def share_persister(self) -> SharePersister:
+        """The broker's way to all share coordinators."""
+        if self._share_persister is None:
+            from mockbroker.core.share.persister import SharePersister
+
+            self._share_persister = SharePersister(self, self._peers)
+        return self._share_persister
 
     @property
     def fetch_sessions(self) -> FetchSessionCache:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from mockbroker.core.timing.timers import DueTimers, Timer
 from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.errors import ERROR_CODES
 from mockbroker_protocol.records import BatchHeader, Record, iter_records
 from mockbroker_protocol.records.batch import Buffer
 
@@ -162,13 +163,18 @@ class CoordinatorShard(Generic[C]):
 
         Returns the error for the client and the base offset, -1 after an error.
         """
+        error, base_offset = self.append_batch(batch, now_ms)
+        if error is not NONE:
+            error = APPEND_ERRORS.get(error, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return error, base_offset
+
+    def append_batch(self, batch: Buffer, now_ms: int) -> tuple[ErrorCode, int]:
+        """As `write`, with the error of the append itself."""
         partition = self.partition
         if len(batch) > partition.topic.configs.max_message_bytes:
-            return ErrorCode.UNKNOWN_SERVER_ERROR, -1
+            return ErrorCode.MESSAGE_TOO_LARGE, -1
         result = partition.append_records(batch, now_ms, self.acks)
-        if result.error:
-            return APPEND_ERRORS.get(result.error, ErrorCode.UNKNOWN_SERVER_ERROR), -1
-        return NONE, result.base_offset
+        return ERROR_CODES[result.error], result.base_offset
 
     @property
     def is_replicated(self) -> bool:

@@ -35,6 +35,11 @@ HOP_APIS = frozenset(
         int(ApiKey.ADD_PARTITIONS_TO_TXN),
         int(ApiKey.BROKER_HEARTBEAT),
         int(ApiKey.ENVELOPE),
+        int(ApiKey.INITIALIZE_SHARE_GROUP_STATE),
+        int(ApiKey.READ_SHARE_GROUP_STATE),
+        int(ApiKey.WRITE_SHARE_GROUP_STATE),
+        int(ApiKey.DELETE_SHARE_GROUP_STATE),
+        int(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY),
     )
 )
 HOP_EFFECTS = frozenset(

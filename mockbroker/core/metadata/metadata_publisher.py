@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mockbroker.core.brokers.broker import Broker
     from mockbroker.core.metadata.image import Image
     from mockbroker.core.metadata.metadata_cache import MetadataCache
+    from mockbroker.core.metadata.topic import Topic
     from mockbroker.core.replication.partition import Partition
     from mockbroker.core.replication.replica_manager import ReplicaManager
 
@@ -60,16 +61,19 @@ class MetadataPublisher:
             if any(node_id in lost for node_id in partition.replicas):
                 self._replication.assignment_changed(partition)
 
-    def topic_deleted(self, name: str) -> None:
-        """A topic is deleted: brokers with the newest image delete its committed offsets."""
+    def topic_deleted(self, topic: Topic) -> None:
+        """A topic is deleted: brokers with the newest image delete what groups stored of it."""
         newest = self._cache.image
         for broker in self._processes.values():
             if broker.image is newest:
-                self._forget_offsets(broker, name)
+                self._forget_topic(broker, topic)
 
-    def _forget_offsets(self, broker: Broker, topic_name: str) -> None:
+    def _forget_topic(self, broker: Broker, topic: Topic) -> None:
+        """Delete committed offsets, and the states of share partitions."""
         if GROUP_METADATA_TOPIC in broker.image.topics:
-            broker.groups.topic_deleted(topic_name)
+            broker.groups.topic_deleted(topic.name)
+        if broker.has_share_coordinator:
+            broker.share_coordinator.topics_deleted((topic.topic_id,))
 
     # -- finding the controller --------------------------------------------------------------------
 
@@ -92,7 +96,7 @@ class MetadataPublisher:
         self._reload_coordinators(broker)
         for topic in former.topics.values():
             if topic.topic_id not in newest.topics_by_id:
-                self._forget_offsets(broker, topic.name)
+                self._forget_topic(broker, topic)
         waiting, broker.awaiting_controller = broker.awaiting_controller, {}
         for call in waiting:
             call()

@@ -56,7 +56,7 @@ class TopicControl:
         self,
         control: ReplicationControl,
         states: StateLog,
-        publish_deletion: Callable[[str], None],
+        publish_deletion: Callable[[Topic], None],
     ) -> None:
         self._control = control
         self._configs = control.configs
@@ -155,7 +155,7 @@ class TopicControl:
         emit_topic_deleted(control.runtime, topic)
         for observer in metadata.on_topic_deleted:
             observer(topic)
-        self._publish_deletion(name)
+        self._publish_deletion(topic)
         for partition in topic.partitions:
             if partition.leader_epoch > 0:
                 control.former_epochs[partition.key] = partition.leader_epoch

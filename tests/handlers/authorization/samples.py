@@ -36,6 +36,7 @@ from mockbroker_protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from mockbroker_protocol.messages.delete_share_group_state import DeleteShareGroupStateRequest
 from mockbroker_protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from mockbroker_protocol.messages.describe_acls import DescribeAclsRequest
 from mockbroker_protocol.messages.describe_client_quotas import DescribeClientQuotasRequest
@@ -63,6 +64,9 @@ from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, Fet
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from mockbroker_protocol.messages.heartbeat import HeartbeatRequest
 from mockbroker_protocol.messages.init_producer_id import InitProducerIdRequest
+from mockbroker_protocol.messages.initialize_share_group_state import (
+    InitializeShareGroupStateRequest,
+)
 from mockbroker_protocol.messages.join_group import JoinGroupRequest
 from mockbroker_protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from mockbroker_protocol.messages.list_config_resources import ListConfigResourcesRequest
@@ -102,6 +106,10 @@ from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from mockbroker_protocol.messages.read_share_group_state import ReadShareGroupStateRequest
+from mockbroker_protocol.messages.read_share_group_state_summary import (
+    ReadShareGroupStateSummaryRequest,
+)
 from mockbroker_protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
 from mockbroker_protocol.messages.sync_group import SyncGroupRequest
 from mockbroker_protocol.messages.txn_offset_commit import (
@@ -111,6 +119,7 @@ from mockbroker_protocol.messages.txn_offset_commit import (
 )
 from mockbroker_protocol.messages.unregister_broker import UnregisterBrokerRequest
 from mockbroker_protocol.messages.update_features import UpdateFeaturesRequest
+from mockbroker_protocol.messages.write_share_group_state import WriteShareGroupStateRequest
 from mockbroker_protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from mockbroker_protocol.records import Record, build_batch
 
@@ -242,6 +251,11 @@ SAMPLES = [
         (ApiKey.ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest(TRANSACTIONAL_ID, 1, 0, GROUP), 4),
         (ApiKey.END_TXN, EndTxnRequest(TRANSACTIONAL_ID, 1, 0, False), 5),
         (ApiKey.WRITE_TXN_MARKERS, WriteTxnMarkersRequest(), 1),
+        (ApiKey.INITIALIZE_SHARE_GROUP_STATE, InitializeShareGroupStateRequest(), 0),
+        (ApiKey.READ_SHARE_GROUP_STATE, ReadShareGroupStateRequest(), 0),
+        (ApiKey.WRITE_SHARE_GROUP_STATE, WriteShareGroupStateRequest(), 1),
+        (ApiKey.DELETE_SHARE_GROUP_STATE, DeleteShareGroupStateRequest(), 0),
+        (ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, ReadShareGroupStateSummaryRequest(), 1),
         (
             ApiKey.TXN_OFFSET_COMMIT,
             TxnOffsetCommitRequest(
