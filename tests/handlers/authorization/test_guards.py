@@ -147,8 +147,14 @@ WORDS = {
         ApiKey.UNREGISTER_BROKER,
         ApiKey.UPDATE_FEATURES,
     )
-}
-"""Where the refusal has words of AuthHelper.authorizeClusterOperation."""
+} | dict.fromkeys(
+    (
+        ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+        ApiKey.DELETE_SHARE_GROUP_STATE,
+    ),
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED.message,
+)
+"""Where the refusal has words: of AuthHelper.authorizeClusterOperation, or the error's own."""
 
 CLUSTERWIDE = [
     key
@@ -171,8 +177,8 @@ def test_who_has_no_right_on_the_cluster_gets_kafkas_error_response(key: ApiKey)
             assert sent(key, version, answer) == sent(key, version, expected), request
 
 
-def test_the_refusals_of_eighteen_apis_are_compared() -> None:
-    assert len(CLUSTERWIDE) == 18
+def test_the_refusals_of_23_apis_are_compared() -> None:
+    assert len(CLUSTERWIDE) == 23
 
 
 def test_requests_for_the_controller_wait_where_there_is_none() -> None:
