@@ -130,6 +130,8 @@ def parse(record: Record) -> ShareRecord | None:
     if record.key is None:
         return None
     key = SHARE_GROUP_STATE.decode_key(record.key)
+    if key is None:
+        return None
     value = SHARE_GROUP_STATE.decode_value(key, record.value)
     if isinstance(key, messages.ShareSnapshotKey):
         share_key = SharePartitionKey(key.group_id, key.topic_id, key.partition)

@@ -1,0 +1,334 @@
+"""The share coordinator: its shards, their records, and its upkeep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mockbroker.core.coordinator.shard import stored_records
+from mockbroker.core.metadata.topic import SHARE_GROUP_STATE_TOPIC
+from mockbroker.core.replication.partition import Partition
+from mockbroker.core.share.coordinator import COLD_INTERVAL, PRUNE_INTERVAL, ShareCoordinator
+from mockbroker.core.share.operations import (
+    DELETE,
+    INITIALIZE,
+    READ,
+    READ_SUMMARY,
+    WRITE,
+    Operation,
+)
+from mockbroker.core.share.records import Snapshot, Update, parse
+from mockbroker.core.share.shard import ShareShard
+from mockbroker.core.snapshot.capture import capture
+from mockbroker.core.snapshot.restore import restore
+from mockbroker_protocol import ErrorCode
+from tests.support.requests import Node
+from tests.support.share_states import (
+    ACKNOWLEDGED,
+    delete_request,
+    initialize_request,
+    read_request,
+    state_partition,
+    summary_request,
+    write_request,
+)
+from tests.support.stored_clusters import loaded, whole
+from tests.support.stored_clusters import revived as revived_cluster
+
+E = ErrorCode
+INTERVAL_MS = 300_000
+PER_SNAPSHOT = "share.coordinator.snapshot.update.records.per.snapshot"
+
+
+class ShareNode(Node):
+    """Brokers with a topic "t" of four partitions; requests go to the coordinator of g:t:0."""
+
+    def __init__(self, brokers: int = 1, configs: dict[str, str] | None = None) -> None:
+        one = {"share.coordinator.state.topic.num.partitions": "1"}
+        super().__init__(racks=(None,) * brokers, configs=one | (configs or {}))
+        self.topic_id = self.topic("t", 4).topic.topic_id
+        self.state: Partition = state_partition(self.cluster, self.topic_id)
+
+    @property
+    def coordinator(self) -> ShareCoordinator:
+        return self.cluster.processes[self.state.leader_id].share_coordinator
+
+    @property
+    def shard(self) -> ShareShard:
+        shard = self.coordinator.shard(self.state)
+        assert isinstance(shard, ShareShard)
+        return shard
+
+    def send(self, operation: Operation[Any, Any], request: Any) -> list[Any]:
+        """Send a request; the result has the response once it comes."""
+        answers: list[Any] = []
+        self.coordinator.handle(operation, request, answers.append)
+        return answers
+
+    def ask(self, operation: Operation[Any, Any], request: Any) -> Any:
+        """The first result of a request that is answered at once."""
+        (answer,) = self.send(operation, request)
+        return answer.results[0].partitions[0]
+
+    def initialize(self, *partitions: int, **how: Any) -> None:
+        assert not self.ask(
+            INITIALIZE, initialize_request(self.topic_id, *partitions, **how)
+        ).error_code
+
+    def write(self, partition: int = 0, times: int = 1, **how: Any) -> None:
+        for number in range(times):
+            batches = {partition: [(number, number, ACKNOWLEDGED, 1)]}
+            assert not self.ask(WRITE, write_request(self.topic_id, batches, **how)).error_code
+
+    def records(self) -> list[tuple[int, str, int]]:
+        """Offset, kind and partition of each record of the log."""
+        found = []
+        for _, record in stored_records(self.state.log):
+            parsed = parse(record)
+            assert parsed is not None
+            kind = "update" if isinstance(parsed, Update) else "snapshot"
+            if isinstance(parsed, Snapshot) and parsed.state is None:
+                kind = "tombstone"
+            found.append((record.offset, kind, parsed.key.partition))
+        return found
+
+
+@pytest.fixture
+def node() -> ShareNode:
+    return ShareNode()
+
+
+# ----------------------------------------------------------------------------------------- records
+
+
+def test_after_so_many_updates_the_state_is_written_whole() -> None:
+    node = ShareNode(configs={PER_SNAPSHOT: "2"})
+    node.initialize()
+    node.write(times=5)
+    kinds = [kind for _, kind, _ in node.records()]
+    assert kinds == ["snapshot", "update", "update", "snapshot", "update", "update"]
+
+
+def test_without_updates_each_write_is_a_snapshot() -> None:
+    node = ShareNode(configs={PER_SNAPSHOT: "0"})
+    node.initialize()
+    node.write(times=2)
+    assert [kind for _, kind, _ in node.records()] == ["snapshot"] * 3
+    assert next(iter(node.shard.entries.values())).state.snapshot_epoch == 2
+
+
+def test_the_log_gives_the_same_entries_again(node: ShareNode) -> None:
+    """What a new coordinator reads is what the old one had, the fencing epochs too."""
+    node.initialize(0, 1, 2, start=0)
+    node.ask(READ, read_request(node.topic_id, leader_epoch=5))
+    node.write(times=9, leader_epoch=5, start=3, complete=2)
+    node.initialize(0, state_epoch=3)
+    node.write(1)
+    node.ask(DELETE, delete_request(node.topic_id, 2))
+    former = dict(node.shard.entries)
+    assert len(former) == 2
+    node.shard.unload()
+    assert node.shard.entries == former
+
+
+def test_records_that_are_none_of_kafkas_are_counted(node: ShareNode) -> None:
+    from mockbroker_protocol.records import Record, build_batch
+
+    node.initialize()
+    broken = build_batch([Record(key=b"\x00\x00\x00\x09", value=b""), Record(key=None)])
+    node.state.append_records(broken, node.now_ms)
+    node.shard.unload()
+    assert (len(node.shard.entries), node.shard.unreadable) == (1, 1)
+
+
+# ------------------------------------------------------------------------------------------ errors
+
+
+def test_another_broker_is_not_the_coordinator() -> None:
+    node = ShareNode(brokers=2)
+    other = next(n for n in node.cluster.processes if n != node.state.leader_id)
+    answers: list[Any] = []
+    node.cluster.processes[other].share_coordinator.handle(
+        READ, read_request(node.topic_id), answers.append
+    )
+    line = answers[0].results[0].partitions[0]
+    assert (line.error_code, line.error_message) == (
+        E.NOT_COORDINATOR,
+        "Unable to read share group state: This is not the correct coordinator.",
+    )
+
+
+def test_too_few_replicas_in_sync_refuse_the_write_and_the_state_stays() -> None:
+    node = ShareNode(brokers=2)
+    node.initialize()
+    former = dict(node.shard.entries)
+    end = node.state.log_end_offset
+    other = next(n for n in node.cluster.processes if n != node.state.leader_id)
+    node.cluster.stop_broker(other, "unclean")
+    line = node.ask(WRITE, write_request(node.topic_id, {0: []}))
+    assert (line.error_code, line.error_message) == (
+        E.COORDINATOR_NOT_AVAILABLE,
+        f"Unable to write share group state: {E.NOT_ENOUGH_REPLICAS.message}",
+    )
+    for operation, request in (
+        (INITIALIZE, initialize_request(node.topic_id, 1)),
+        (DELETE, delete_request(node.topic_id)),
+    ):
+        assert node.ask(operation, request).error_code == E.COORDINATOR_NOT_AVAILABLE
+    assert (dict(node.shard.entries), node.state.log_end_offset) == (former, end)
+
+
+def test_a_write_waits_for_the_followers_and_a_later_read_too() -> None:
+    node = ShareNode(brokers=2)
+    node.initialize()
+    other = next(n for n in node.cluster.processes if n != node.state.leader_id)
+    node.cluster.pause_broker(other)
+    written = node.send(WRITE, write_request(node.topic_id, {0: []}, complete=1))
+    read = node.send(READ_SUMMARY, summary_request(node.topic_id))
+    assert (written, read) == ([], [])
+    node.advance(5_000)
+    (line,) = written[0].results[0].partitions
+    assert (line.error_code, line.error_message) == (
+        E.COORDINATOR_NOT_AVAILABLE,
+        "Unable to write share group state: "
+        "CoordinatorWriteEvent(name=write-share-group-state) timed out after 5000ms",
+    )
+    assert read[0].results[0].partitions[0].error_code == E.COORDINATOR_NOT_AVAILABLE
+
+
+def test_a_loading_coordinator_says_so() -> None:
+    node = ShareNode(configs={"mockbroker.coordinator.load.ms": "100"})
+    assert node.ask(READ_SUMMARY, summary_request(node.topic_id)).error_code == (
+        E.COORDINATOR_LOAD_IN_PROGRESS
+    )
+    node.advance(100)
+    assert node.ask(READ_SUMMARY, summary_request(node.topic_id)).error_code == E.NONE
+
+
+# ------------------------------------------------------------------------------------------ upkeep
+
+
+def test_records_below_the_oldest_last_snapshot_are_deleted() -> None:
+    node = ShareNode(configs={PER_SNAPSHOT: "2", COLD_INTERVAL: str(10**9)})
+    node.initialize(0)
+    node.initialize(1)
+    node.write(0, times=3)
+    node.advance(INTERVAL_MS)
+    assert node.state.log_start_offset == 1  # the snapshot of partition 1
+    node.write(1, times=3)
+    node.advance(INTERVAL_MS - 1)
+    assert node.state.log_start_offset == 1
+    node.advance(1)
+    assert node.state.log_start_offset == 4
+    entries = dict(node.shard.entries)
+    node.shard.unload()
+    states = {key: entry.state for key, entry in node.shard.entries.items()}
+    assert states == {key: entry.state for key, entry in entries.items()}
+
+
+def test_after_the_last_tombstone_only_it_is_kept(node: ShareNode) -> None:
+    node.initialize(0)
+    node.write(times=3)
+    node.ask(DELETE, delete_request(node.topic_id))
+    assert node.shard.last_redundant_offset == 4
+    node.advance(INTERVAL_MS)
+    assert node.records() == [(4, "tombstone", 0)]
+
+
+def test_cold_share_partitions_are_written_again_while_others_are_in_use() -> None:
+    node = ShareNode(configs={PRUNE_INTERVAL: str(10**9)})
+    node.initialize(0)
+    node.advance(1)
+    node.initialize(1)
+    node.advance(INTERVAL_MS - 1)
+    assert node.records() == [(0, "snapshot", 0), (1, "snapshot", 1), (2, "snapshot", 0)]
+    node.advance(INTERVAL_MS)
+    assert node.records()[3:] == [(3, "snapshot", 0), (4, "snapshot", 1)]
+    node.advance(INTERVAL_MS)
+    assert len(node.records()) == 5  # nobody uses any of them
+    entry = next(iter(node.shard.entries.values()))
+    assert entry.state.snapshot_epoch == 2
+    assert entry.state.written_ms - entry.state.created_ms == 2 * INTERVAL_MS
+
+
+@pytest.mark.parametrize("interval", [PRUNE_INTERVAL, COLD_INTERVAL])
+def test_below_share_version_1_there_is_no_upkeep_but_requests_are_served(interval: str) -> None:
+    """The five requests do not look at the feature."""
+    node = ShareNode(configs={interval: "1000"})
+    node.cluster.features.set_levels({"share.version": 0})
+    node.initialize(0)
+    node.initialize(0)
+    node.advance(10_000)
+    assert (node.state.log_start_offset, node.state.log_end_offset) == (0, 2)
+    node.cluster.features.set_levels({"share.version": 1})
+    node.advance(1_000)
+    assert (node.state.log_start_offset, node.state.log_end_offset) != (0, 2)
+
+
+def test_states_of_a_deleted_topic_get_tombstones(node: ShareNode) -> None:
+    node.initialize(0)
+    node.initialize(3)
+    other = node.topic("other").topic.topic_id
+    assert not node.ask(INITIALIZE, initialize_request(other)).error_code
+    node.cluster.delete_topic("t")
+    assert [kind for _, kind, _ in node.records()] == ["snapshot"] * 3 + ["tombstone"] * 2
+    assert [key.topic_id for key in node.shard.entries] == [other]
+    line = node.ask(READ, read_request(node.topic_id))
+    assert line.error_code == E.INVALID_REQUEST
+
+
+def test_the_topic_has_kafkas_configs(node: ShareNode) -> None:
+    overrides = node.cluster.topics[SHARE_GROUP_STATE_TOPIC].configs.overrides
+    assert dict(overrides) == {
+        "cleanup.policy": "delete",
+        "compression.type": "producer",
+        "min.insync.replicas": "2",
+        "retention.ms": "-1",
+        "segment.bytes": "104857600",
+    }
+
+
+# ----------------------------------------------------------------------------------- other places
+
+
+def test_a_state_survives_its_coordinator_as_far_as_it_was_written() -> None:
+    """An update that the new leader lacks was never answered."""
+    node = ShareNode(brokers=3)
+    node.initialize(0)
+    node.write(complete=1)
+    leader = node.state.leader_id
+    for other in set(node.cluster.processes) - {leader}:
+        node.cluster.pause_broker(other)
+    lost = node.send(WRITE, write_request(node.topic_id, {0: []}, complete=2))
+    for other in set(node.cluster.processes) - {leader}:
+        node.cluster.resume_broker(other)
+    node.cluster.stop_broker(leader, "unclean")
+    assert node.state.leader_id not in (leader, -1)
+    node.advance(0)
+    line = node.ask(READ_SUMMARY, summary_request(node.topic_id))
+    answered = bool(lost) and lost[0].results[0].partitions[0].error_code == E.NONE
+    assert line.delivery_complete_count == (2 if answered else 1)
+
+
+def test_a_snapshot_of_the_cluster_has_the_states(node: ShareNode) -> None:
+    """They are records of a topic, and nothing else."""
+    node.initialize(0, 1, start=3)
+    node.write(complete=7)
+    revived = ShareNode.__new__(ShareNode)
+    revived.now_ms, revived.topic_id = node.now_ms, node.topic_id
+    image = loaded(whole(capture(node.cluster)))
+    revived.cluster = revived_cluster(image, now_ms=lambda: revived.now_ms)
+    revived.state = state_partition(revived.cluster, node.topic_id)
+    assert revived.shard.entries == node.shard.entries
+
+
+def test_a_restored_snapshot_takes_later_states_back(node: ShareNode) -> None:
+    node.initialize(0, start=3)
+    former = dict(node.shard.entries)
+    image = capture(node.cluster)
+    node.write(complete=7)
+    node.initialize(1)
+    restore(node.cluster, image)
+    node.state = state_partition(node.cluster, node.topic_id)
+    assert node.shard.entries == former
