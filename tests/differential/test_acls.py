@@ -16,7 +16,8 @@ from tests.support.real_sasl import RealSaslKafka, sasl_configs
 
 pytestmark = [pytest.mark.real_kafka, pytest.mark.java, pytest.mark.xdist_group("real_kafka")]
 
-for room in ("acls", "admin", "groups", "records", "tokens", "topics", "transactions"):
+ROOMS = "acls admin groups records share_states tokens topics transactions"
+for room in ROOMS.split():
     import_module(f"tests.differential.secured.{room}")
 
 CONFIGS = {
