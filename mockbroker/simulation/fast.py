@@ -134,13 +134,15 @@ class FastRun:
             ):
                 if at_ms > end_ms:
                     break
-                clock.now_ms = max(clock.now_ms, at_ms)
+                if at_ms > clock.now_ms:
+                    clock.now_ms = at_ms
                 _, _, _, act, argument = heappop(heap)
                 act(argument)
             else:
                 if due_ms is None or due_ms > end_ms:
                     break
-                clock.now_ms = max(clock.now_ms, due_ms)
+                if due_ms > clock.now_ms:
+                    clock.now_ms = due_ms
                 timers.run_due(clock.now_ms)
             if laws.changed:
                 laws.look()
@@ -305,16 +307,18 @@ class FastRun:
         if turn != runner.turn:
             return
         self.answered += 1
+        digested = response
         if type(response) is EncodedResponse:
-            response = self._decoded(call, b"".join(response.parts))
+            digested = b"".join(response.parts)
+            response = self._decoded(call, digested)
         elif isinstance(response, Outcome):
             if response is not NO_RESPONSE:
                 self._drop(runner)
                 return
-            response = None
+            response = digested = None
         if call.api_key is ApiKey.PRODUCE and response is not None and self._was_free(runner, call):
             self.world.laws.produced(call, response)
-        self.world.digest.add(self.clock.now_ms, runner.client.name, response)
+        self.world.digest.add(self.clock.now_ms, runner.client.name, digested)
         runner.call = None
         self._soon(self._go_on, (runner, turn, response))
 

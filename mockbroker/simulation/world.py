@@ -311,7 +311,7 @@ class World:
 
     def _act(self, name: str, **arguments: Any) -> None:
         with suppress(ActionError, ApiError):
-            self.cluster.perform(ACTIONS[name], parse_action(name, arguments))
+            self.cluster.perform(ACTIONS[name], ACTIONS[name].arguments(**arguments))
 
     def unsettled(self) -> list[str]:
         """What is not at rest yet, in a sentence each."""

@@ -179,8 +179,10 @@ class Laws(StateJudge):
             elif isinstance(law, CoordinatorsKnow):
                 self._servants[ApiKey.OFFSET_COMMIT] = law
         self._lookers = [law for law in state if type(law).look is not Law.look]
-        # The same for a topic, with laws of the controller or without, as they are needed.
-        self._lookers_of: dict[tuple[str, bool], list[Look]] = {}
+        # The same for a topic, with laws of the controller or without, and with those that compare
+        # replicas or without, as they are needed.
+        self._lookers_of: dict[tuple[str, bool, bool], list[Look]] = {}
+        self._lives: tuple[object, ...] | None = None  # of brokers, at the last look
         # What the controller had written of a partition, and the lives of brokers, when the laws of
         # the controller looked last, by topic and partition.
         self._judged: dict[tuple[str, int], tuple[object, ...]] = {}
@@ -249,6 +251,11 @@ class Laws(StateJudge):
         changed, self.changed = self.changed, {}
         cluster = self.cluster
         lives = observe.lives(cluster)
+        if lives == self._lives:
+            lives = self._lives  # so that marks of partitions compare fast
+        else:
+            self._lives = lives
+        self.is_disturbed = observe.is_disturbed(cluster)
         # Where brokers have images of their own, several objects may stand for one partition.
         for key in dict.fromkeys([each.key for each in changed]):
             partition = cluster.image.partition_by_id(*key)
@@ -256,8 +263,8 @@ class Laws(StateJudge):
                 continue
             views = observe.replicas(cluster, partition)
             topic = partition.topic.name
-            written = self._has_written(topic, partition, lives)
-            for look in self._lookers_of.get((topic, written)) or self._choose(topic, written):
+            which = (topic, self._has_written(topic, partition, lives), len(views) > 1)
+            for look in self._lookers_of.get(which) or self._choose(*which):
                 look(partition, views)
         self._acknowledged.settle_losses()
 
@@ -274,12 +281,14 @@ class Laws(StateJudge):
         self._judged[where] = now
         return True
 
-    def _choose(self, topic: str, written: bool) -> list[Look]:
+    def _choose(self, topic: str, written: bool, several: bool) -> list[Look]:
         """The laws that look at a partition of a topic, in their order."""
-        chosen = self._lookers_of[topic, written] = [
+        chosen = self._lookers_of[topic, written, several] = [
             law.look
             for law in self._lookers
-            if (written or not law.of_controller) and (law.topics is None or topic in law.topics)
+            if (written or not law.of_controller)
+            and (several or not law.of_replicas)
+            and (law.topics is None or topic in law.topics)
         ]
         return chosen
 

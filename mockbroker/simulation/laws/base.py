@@ -126,6 +126,7 @@ class StateJudge(Judge):
         self.unclean: set[tuple[str, int]] = set()
         self.held: set[Key] = set()  # where an action holds the last stable offset
         self.restoring = False  # what is told now is of a cluster on its way
+        self.is_disturbed = False  # whether some follower may be unable to fetch, at this look
         # What laws want to look at once more, and since when.
         self.again: dict[tuple[Law, Key], int] = {}
 
@@ -205,6 +206,8 @@ class Law(HistoryLaw):
     # Whether it looks at no more than what the controller has written of a partition and what lives
     # the brokers have: it need not look where neither has changed.
     of_controller = False
+    # Whether it compares replicas: it need not look where all share one log.
+    of_replicas = False
     # The topics that it looks at; None for all.
     topics: frozenset[str] | None = None
 

@@ -114,6 +114,7 @@ class ReplicasAgree(Law):
     """
 
     name = "replicas agree"
+    of_replicas = True
     hears = (LeaderChanged, IsrChanged)
 
     def begin(self) -> None:
@@ -125,8 +126,6 @@ class ReplicasAgree(Law):
         self._changes.clear()
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
-        if len(views) < 2:
-            return
         key = key_of(partition)
         left = self._changes.get(key, 0)
         self._changes[key] = left - 1 if left else _CHANGES_BETWEEN

@@ -78,14 +78,13 @@ class LeadersKnowNoMore(Law):
     """
 
     name = "leaders know what was fetched"
+    of_replicas = True
     hears = (LogTruncated,)
 
     def begin(self) -> None:
         self._lost: set[tuple[str, int, int]] = set()
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
-        if len(views) < 2:
-            return
         leader = next((view for view in views if view.leads and view.known.followers), None)
         if leader is None:
             return
@@ -121,11 +120,11 @@ class NothingWithoutAWay(Law):
         self._ends: dict[tuple[Key, int], tuple[int, int]] = {}
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
-        cluster = self.laws.cluster
-        key = key_of(partition)
-        if not observe.is_disturbed(cluster):
+        if not self.laws.is_disturbed:
             self._ends.clear()
             return
+        cluster = self.laws.cluster
+        key = key_of(partition)
         for node_id in partition.replicas:
             where = (key, node_id)
             known = observe.known_to(cluster, node_id, partition)
