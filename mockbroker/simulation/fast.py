@@ -134,15 +134,13 @@ class FastRun:
             ):
                 if at_ms > end_ms:
                     break
-                if at_ms > clock.now_ms:
-                    clock.now_ms = at_ms
+                clock.now_ms = max(clock.now_ms, at_ms)
                 _, _, _, act, argument = heappop(heap)
                 act(argument)
             else:
                 if due_ms is None or due_ms > end_ms:
                     break
-                if due_ms > clock.now_ms:
-                    clock.now_ms = due_ms
+                clock.now_ms = max(clock.now_ms, due_ms)
                 timers.run_due(clock.now_ms)
             if laws.changed:
                 laws.look()
