@@ -1,13 +1,13 @@
-"""The fast way to run a simulation: clients' calls go straight to the handlers.
+"""The fast mode of a simulation: clients call the handlers directly.
 
-There is one heap of wake-ups: clients that go on, answers that arrive, patience that ends, steps of
-the plan. The cluster's own timers lie in its heap; whatever is due first comes next, and where
-several things are due at the same time the seed decides.
+One heap has all wake-ups: of clients, answers, timeouts of calls, and steps of the plan. The
+cluster's timers have a heap of their own. The earliest entry of both is next; the seed decides
+between entries with equal times.
 
-What a connection does is done here in its place. A client has one connection to each broker and one
-call under way. A broker that stands still takes requests and answers them later; one that stops
-closes its connections, and whatever was parked there stays unanswered. Rules fire as on a
-connection, as far as they do not meddle with the bytes of a frame.
+This module stands for connections. A client has one connection to each broker and one call in
+flight. A paused broker accepts requests and answers them later. A broker that stops closes its
+connections, and parked requests stay unanswered. Rules fire as on a connection, except for those
+that change the bytes of a frame.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from mockbroker.simulation.fast_exchange import FastExchange
 from mockbroker.simulation.laws.base import TIME_GOES_ON
 from mockbroker.simulation.plan import Step
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut, Script, Sleep
-from mockbroker.simulation.world import GRACE_MS, LISTENER, REST_MS, StandsStill, World
+from mockbroker.simulation.world import GRACE_MS, LISTENER, REST_MS, LivelockError, World
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import response_codec
 from mockbroker_protocol.headers import RequestHeader
 
-EVENTS_MAX = 400_000  # a simulation that goes on beyond is taken to run in circles
+EVENTS_MAX = 400_000  # wake-ups of one phase; more are an endless loop
 
 
 class _Runner:
-    """One client's script, its connections and the call that is under way.
+    """A client's script, its connections and its call in flight.
 
-    `turn` grows whenever the client goes on: what was meant for an earlier turn comes too late.
+    `turn` grows whenever the script continues: wake-ups of an earlier turn are ignored.
     """
 
     __slots__ = ("call", "client", "connections", "ruled", "script", "since_ms", "turn")
@@ -68,7 +68,7 @@ class _Runner:
 
 
 class FastRun:
-    """A world, and how it goes on."""
+    """One run: it moves a world on."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -81,10 +81,10 @@ class FastRun:
         self._lives: dict[str, int] = {}  # how often each client has started
         self._runners: dict[str, _Runner] = {}
         self._backlog: dict[int, list[Callable[[], None]]] = {}
-        self._changed_ms: dict[int, int] = {}  # when a broker last stopped, paused or went on
-        self._ended: Counter[int] = Counter()  # how many processes of a broker have ended
+        self._changed_ms: dict[int, int] = {}  # the last stop, pause or start of a broker
+        self._ended: Counter[int] = Counter()  # the ended processes of each broker
         self._muted_until_ms: dict[int, int] = {}  # by connection id
-        self._responses: dict[tuple[ApiKey, int, bytes], Any] = {}  # that were decoded
+        self._responses: dict[tuple[ApiKey, int, bytes], Any] = {}  # decoded answers
         self._latency_ms = world.plan.settings.latency_ms
         world.on_restarted.append(self._restarted)
         world.on_restored.append(self._restored)
@@ -94,10 +94,10 @@ class FastRun:
     # -- the loop ----------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Live through the plan, then let everything come to rest."""
+        """Run the plan, and then until everything is at rest."""
         try:
             self._live()
-        except StandsStill as error:
+        except LivelockError as error:
             self.world.laws.broken(TIME_GOES_ON, str(error))
 
     def _live(self) -> None:
@@ -111,7 +111,7 @@ class FastRun:
         self._until(start_ms + plan.settings.duration_ms)
         self._heap = [each for each in self._heap if each[3] != self._perform]
         heapify(self._heap)
-        world.calm()
+        world.end_faults()
         self._until(self.clock.now_ms + GRACE_MS, while_any=self._runners)
         for runner in list(self._runners.values()):
             self._end(runner)
@@ -122,7 +122,7 @@ class FastRun:
         world.laws.conclude()
 
     def _until(self, end_ms: int, while_any: Mapping[str, object] | None = None) -> None:
-        """Go on until it is `end_ms`; or until there is nothing left in `while_any`."""
+        """Run until `end_ms`, or until `while_any` is empty."""
         heap, clock, world, rng = self._heap, self.clock, self.world, self.rng
         laws = world.laws
         for _ in range(EVENTS_MAX):
@@ -147,7 +147,7 @@ class FastRun:
             if while_any is not None and not while_any:
                 return
         else:
-            raise StandsStill(f"it does not end after {EVENTS_MAX:,} wake-ups")
+            raise LivelockError(f"it does not end after {EVENTS_MAX:,} wake-ups")
         clock.now_ms = max(clock.now_ms, end_ms)
 
     def _at(self, at_ms: int, act: Callable[..., None], argument: Any) -> None:
@@ -180,31 +180,31 @@ class FastRun:
         self._runners.pop(runner.client.name, None)
 
     def _crashed(self, client: SimulatedClient) -> None:
-        """A client's process dies, and another one starts in its place."""
+        """A client's process ends, and another one replaces it."""
         runner = self._runners.get(client.name)
         if runner is not None:
             self._end(runner)
             self._start(client)
 
     def _go_on(self, what: tuple[_Runner, int, object]) -> None:
-        """Send the client an answer, or the error that came instead."""
+        """Continue the script with an answer or an error."""
         runner, turn, value = what
         if turn != runner.turn:
             return
         runner.turn = turn = turn + 1
         try:
             if isinstance(value, Exception):
-                wish = runner.script.throw(value)
+                yielded = runner.script.throw(value)
             else:
-                wish = runner.script.send(value)
+                yielded = runner.script.send(value)
         except StopIteration:
             self._end(runner)
             return
-        if type(wish) is Call:
-            self._call(runner, wish)
+        if type(yielded) is Call:
+            self._call(runner, yielded)
         else:
-            assert type(wish) is Sleep
-            self._at(self.clock.now_ms + wish.ms, self._go_on, (runner, turn, None))
+            assert type(yielded) is Sleep
+            self._at(self.clock.now_ms + yielded.ms, self._go_on, (runner, turn, None))
 
     # -- calls -------------------------------------------------------------------------------------
 
@@ -225,19 +225,19 @@ class FastRun:
         turn = runner.turn
         muted_until_ms = self._muted_until_ms.pop(info.id, 0)
         if muted_until_ms > now_ms:
-            runner.ruled = True  # an earlier call's rule keeps this one waiting
-            self._at(now_ms + call.timeout_ms, self._impatient, (runner, turn))
+            runner.ruled = True  # the rule of an earlier call delays this one
+            self._at(now_ms + call.timeout_ms, self._time_out, (runner, turn))
             self._at(muted_until_ms, self._unmuted, (runner, turn, call, info))
             return
         if broker.state == PAUSED:
-            self._at(now_ms + call.timeout_ms, self._impatient, (runner, turn))
+            self._at(now_ms + call.timeout_ms, self._time_out, (runner, turn))
             self._backlog.setdefault(node_id, []).append(
                 lambda: self._serve(runner, turn, call, info)
             )
             return
         self._serve(runner, turn, call, info)
         if runner.turn == turn and runner.call is not None:
-            self._at(now_ms + call.timeout_ms, self._impatient, (runner, turn))
+            self._at(now_ms + call.timeout_ms, self._time_out, (runner, turn))
 
     def mute(self, info: ConnectionInfo, wait_ms: int) -> None:
         """Serve no call of a connection for so many ms."""
@@ -249,7 +249,7 @@ class FastRun:
             self.when_running(call.node_id, lambda: self._serve(runner, turn, call, info))
 
     def _serve(self, runner: _Runner, turn: int, call: Call, info: ConnectionInfo) -> None:
-        """Let the broker handle a request, whether or not its client still waits."""
+        """Let the broker handle a request, also if its client no longer waits."""
         cluster = self.world.cluster
         broker = cluster.processes.get(call.node_id)
         if broker is None:
@@ -279,7 +279,7 @@ class FastRun:
         self.answer(runner, turn, call, response)
 
     def handle(self, context: RequestContext, request: Any, api: Api) -> Any:
-        """What the handler answers, or Kafka's error in its place."""
+        """The handler's answer, or the error response for its ApiError."""
         try:
             if context.cluster.authorizer is None:
                 return api.handle(context, request)
@@ -293,7 +293,7 @@ class FastRun:
         self.when_running(call.node_id, lambda: self.answer(runner, turn, call, parked.response))
 
     def when_running(self, node_id: int, act: Callable[[], None]) -> None:
-        """Call once a broker runs: at once, when it is resumed, or never if it stops."""
+        """Call `act` as soon as the broker runs: at once, when it is resumed, never if it stops."""
         broker = self.world.cluster.processes.get(node_id)
         if broker is not None and broker.state == PAUSED:
             self._backlog.setdefault(node_id, []).append(act)
@@ -301,25 +301,27 @@ class FastRun:
             act()
 
     def answer(self, runner: _Runner, turn: int, call: Call, response: Any) -> None:
-        """Put an answer on its way. After it the client's patience does not matter any more."""
+        """Send an answer, which ends the timeout of the call."""
         if turn != runner.turn:
             return
         self.answered += 1
+        digested = response
         if type(response) is EncodedResponse:
-            response = self._decoded(call, b"".join(response.parts))
+            digested = b"".join(response.parts)
+            response = self._decoded(call, digested)
         elif isinstance(response, Outcome):
             if response is not NO_RESPONSE:
                 self._drop(runner)
                 return
-            response = None
+            response = digested = None
         if call.api_key is ApiKey.PRODUCE and response is not None and self._was_free(runner, call):
             self.world.laws.produced(call, response)
-        self.world.digest.add(self.clock.now_ms, runner.client.name, response)
+        self.world.digest.add(self.clock.now_ms, runner.client.name, digested)
         runner.call = None
         self._soon(self._go_on, (runner, turn, response))
 
     def _decoded(self, call: Call, answer: bytes) -> Any:
-        """An answer that the broker has encoded; clients change nothing in what they get."""
+        """An encoded answer as a struct, which clients do not change."""
         what = (call.api_key, call.version, answer)
         found = self._responses.get(what)
         if found is None:
@@ -329,7 +331,7 @@ class FastRun:
         return found
 
     def _drop(self, runner: _Runner) -> None:
-        """Let the client find its connection closed."""
+        """Close the client's connection."""
         assert runner.call is not None
         node_id = runner.call.node_id
         self.world.digest.add(self.clock.now_ms, runner.client.name, "disconnected")
@@ -349,25 +351,25 @@ class FastRun:
         if info is not None:
             info.closed = True
 
-    def _impatient(self, what: tuple[_Runner, int]) -> None:
+    def _time_out(self, what: tuple[_Runner, int]) -> None:
         runner, turn = what
         call = runner.call
         if turn != runner.turn or call is None:
             return
-        self._judge_silence(runner, call)
+        self._judge_timeout(runner, call)
         self.world.digest.add(self.clock.now_ms, runner.client.name, "timed out")
         self.world.history.counts["calls timed out"] += 1
         runner.call = None
         self._close(runner, call.node_id)
         self._go_on((runner, turn, RequestTimedOut()))
 
-    def _judge_silence(self, runner: _Runner, call: Call) -> None:
-        """A broker that ran all the time should have answered, unless a rule kept it."""
+    def _judge_timeout(self, runner: _Runner, call: Call) -> None:
+        """A broker that ran all the time must have answered, unless a rule prevented it."""
         if self._was_free(runner, call):
-            self.world.laws.silent(runner.client.name, call, runner.since_ms)
+            self.world.laws.timed_out(runner.client.name, call, runner.since_ms)
 
     def _was_free(self, runner: _Runner, call: Call) -> bool:
-        """Whether the broker ran all the time since a call was made, and no rule fired for it."""
+        """Whether the broker ran all the time since the call, and no rule fired for it."""
         broker = self.world.cluster.processes.get(call.node_id)
         if runner.ruled or broker is None or broker.state != RUNNING:
             return False
@@ -376,7 +378,7 @@ class FastRun:
     # -- brokers -----------------------------------------------------------------------------------
 
     def process_of(self, node_id: int) -> tuple[Cluster, int]:
-        """The process of a broker: another value once that has ended."""
+        """A value that identifies the current process of a broker."""
         return self.world.cluster, self._ended[node_id]
 
     def _broker_changed(self, broker: Broker) -> None:
@@ -406,7 +408,7 @@ class FastRun:
         self.world.cluster.on_broker_state.append(self._broker_changed)
 
     def _restored(self) -> None:
-        """Answers that are on their way are of a time that never was: they are lost."""
+        """Answers in flight are of the time after the snapshot: they are lost."""
         for number, (at_ms, draw, order, act, argument) in enumerate(self._heap):
             if act == self._go_on and argument[2] is not None:
                 lost = (*argument[:2], Disconnected())
@@ -414,7 +416,7 @@ class FastRun:
 
 
 class _Caller:
-    """Who made a call that rules fire for: the client's side of a `FastExchange`."""
+    """The client's side of a `FastExchange`, for a call with firing rules."""
 
     __slots__ = ("_call", "_context", "_process", "_run", "_runner", "_turn")
 

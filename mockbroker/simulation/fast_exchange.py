@@ -1,7 +1,7 @@
-"""The exchange of a call that rules fire for, where there is no connection.
+"""The exchange of a call with firing rules, without a connection.
 
-What a rule waits for (a time, a verdict, an end) is waited for without an event loop: the work is a
-coroutine that says what it waits for, and goes on when that calls.
+It has no event loop: a coroutine yields the condition that a rule waits for, and continues when the
+condition calls back.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ _SIZE_AND_ID = struct.Struct(">ii")
 
 
 class Caller(Protocol):
-    """Who made the call, and waits for its answer."""
+    """The client that made the call."""
 
     def handle(self, request: Any) -> Any:
-        """What the handler answers to a request: a response, a parked one or an `Outcome`."""
+        """The handler's answer to a request: a response, a parked one or an `Outcome`."""
         ...
 
     def answer(self, response: Any) -> None:
-        """Put the answer on its way to the client."""
+        """Send the answer to the client."""
         ...
 
     def close(self) -> None:
-        """Let the client find its connection closed."""
+        """Close the client's connection."""
         ...
 
     def mute(self, wait_ms: int) -> None:
-        """Let the connection's next call wait for so many ms before it is served."""
+        """Delay the connection's next call by `wait_ms`."""
         ...
 
     def when_running(self, call: Callable[[], None]) -> None:
-        """Call once the broker runs: at once, or when it is resumed; never if it stops."""
+        """Call as soon as the broker runs: at once, when it is resumed, or never if it stops."""
         ...
 
     @property
@@ -60,7 +60,7 @@ class Caller(Protocol):
 
 
 class _Wait:
-    """Something to wait for: `arm` is given what it is to call when it is there."""
+    """A condition to wait for: `arm` gets the callback."""
 
     __slots__ = ("arm",)
 
@@ -79,16 +79,14 @@ class FastExchange(ServedExchange):
         self._request = request
         self._route = route
         self._caller = caller
-        self._received = b""  # what the client has of the frame
+        self._received = b""  # the received part of the frame
 
     def begin(self, engine: FaultEngine, fired: Fired) -> None:
-        """Do what the rules say, as far as that goes at once; the rest follows by timers."""
+        """Apply the rules up to the first wait; timers continue."""
         self._drive(FaultedExchange(self, engine, fired).run())
 
     def _drive(self, work: Coroutine[_Wait, None, None]) -> None:
-        """Carry on until there is something to wait for, and again when that is there; a broker's
-        process that has ended carries nothing on.
-        """
+        """Run the coroutine up to its next wait. It ends with the broker's process."""
         if self._caller.broker_ended:
             work.close()
             return
@@ -106,7 +104,7 @@ class FastExchange(ServedExchange):
 
         wait.arm(over)
 
-    # -- as `Exchange` says ------------------------------------------------------------------------
+    # -- the interface `Exchange` ------------------------------------------------------------------
 
     async def wait(self, arm: Arm) -> None:
         await _Wait(arm)
@@ -137,7 +135,7 @@ class FastExchange(ServedExchange):
         return (_SIZE_AND_ID.pack(size, self.header.correlation_id), *body)
 
     async def send(self, parts: Sequence[Buffer]) -> None:
-        """The client takes the frame once it is whole, and closes if it makes no sense."""
+        """The client decodes a complete frame, and closes the connection if it is invalid."""
         self._received += b"".join(parts)
         if len(self._received) < _SIZE_AND_ID.size:
             return
@@ -154,12 +152,12 @@ class FastExchange(ServedExchange):
                 self._caller.answer(response)
 
     async def serve_next(self, within_ms: int) -> None:
-        """Nothing comes: a client makes one call at a time."""
+        """A client has one call at a time, so no other is served."""
         due_ms = self.runtime.now_ms() + within_ms
         await _Wait(partial(self.runtime.timers.call_at, due_ms))
 
     def unanswered(self, outcome: str) -> None:
-        """Nothing to do: nobody writes it down."""
+        """The fast mode has no journal."""
 
     def mute(self, wait_ms: int) -> None:
         self._caller.mute(wait_ms)

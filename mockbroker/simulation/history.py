@@ -1,7 +1,7 @@
-"""What the clients of a simulation did and were told: the witness that the laws hear.
+"""The requests and answers of a simulation's clients, which the laws check.
 
-Everything is noted as it happens, in the order of the cluster's time. What a client was *told* (an
-acknowledgement, an answer) counts; what it merely sent may or may not have happened.
+They are noted in the order of the cluster's time. A request without an answer may or may not have
+been carried out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-# How a transaction ended, as its producer was told.
+# The state of a transaction, by the answers to its producer.
 OPEN = "open"
 COMMITTING = "committing"
 COMMITTED = "committed"
@@ -20,7 +20,7 @@ UNKNOWN = "unknown"
 
 
 class Sent:
-    """One batch that a producer sent, as often as it took.
+    """One batch of a producer, with its retries.
 
     `crc` is the checksum of the batch, by which the log has it. Where it was acknowledged,
     `base_offset` is its offset and `node_id` the broker; -1 until then. `voided` says why it may be
@@ -75,7 +75,7 @@ class Sent:
 
 
 class Transaction:
-    """One transaction: what was sent in it, and how it ended as far as its producer knows."""
+    """One transaction: its batches and commits, and its state as its producer knows it."""
 
     __slots__ = ("batches", "commits", "name", "state", "transactional_id")
 
@@ -88,12 +88,11 @@ class Transaction:
 
 
 class Commit:
-    """An offset that somebody wanted to commit. `sent` and `acked` are turns of the history; -1
-    without an acknowledgement. One that was `doubtful` was sent once without an answer: that
-    request may be carried out much later. In a transaction it is acknowledged with the end;
-    `written` is the turn by which it was in the log already, and `dropped` says that the
-    transaction was aborted. `topic_id` is the id of the topic that its client knew, empty where
-    that does not matter.
+    """A commit of one offset. `sent` and `acked` are turns of the history; -1 without an
+    acknowledgement. `doubtful`: one request had no answer, and may be carried out much later. In a
+    transaction the commit is acknowledged with the end of the transaction; `written` is the turn
+    of the answer to TxnOffsetCommit, and `dropped` means that the transaction was aborted.
+    `topic_id` is the topic's id in the client's metadata, or empty.
     """
 
     __slots__ = (
@@ -136,9 +135,9 @@ class Commit:
         self.voided = False
 
 
-class Found:
-    """A committed offset that somebody was told of; -1 where there was none. `asked` and `told`
-    are turns of the history.
+class FetchedOffset:
+    """A committed offset in an OffsetFetch answer; -1 without one. `asked` and `told` are the turns
+    of the request and the answer.
     """
 
     __slots__ = ("asked", "at_ms", "group", "offset", "partition", "told", "topic")
@@ -163,9 +162,7 @@ class Found:
 
 
 class Read:
-    """A batch that a consumer was given: its place and checksum, and how many records of it were
-    handed to the application.
-    """
+    """A batch that a consumer has read: its place and checksum."""
 
     __slots__ = (
         "at_ms",
@@ -206,7 +203,7 @@ class Read:
 
 
 class AbortsTold(NamedTuple):
-    """What a read_committed Fetch told with records between two offsets: the aborted transactions,
+    """The aborted transactions in a read_committed Fetch answer with records between two offsets,
     as producer ids and first offsets.
     """
 
@@ -219,8 +216,8 @@ class AbortsTold(NamedTuple):
     aborted: frozenset[tuple[int, int]]
 
 
-class Given(NamedTuple):
-    """A producer id and epoch that somebody was given for a transactional id, and the turn."""
+class IssuedEpoch(NamedTuple):
+    """A producer id and epoch that InitProducerId returned for a transactional id, and the turn."""
 
     producer_id: int
     epoch: int
@@ -228,8 +225,8 @@ class Given(NamedTuple):
 
 
 class Owned:
-    """What a member of a group was assigned, as an answer said. A static `member` goes by its
-    instance id, a dynamic one by its member id.
+    """The assignment of a member in an answer. `member` is the instance id of a static member, and
+    the member id of a dynamic one.
     """
 
     __slots__ = ("at_ms", "client", "epoch", "group", "member", "partitions", "protocol")
@@ -254,12 +251,12 @@ class Owned:
 
 
 class GroupCall:
-    """One request of a member of a group, and its answer, as far as laws need it.
+    """A request of a group member, and its answer.
 
-    `sent` and `told` are turns of the history, `told` -1 without an answer. One that was `doubtful`
-    was sent once without an answer: that request may be carried out much later. `generation` is the
-    generation or member epoch that was sent, `generation_told` the one that was answered, -1 where
-    there is none. `what` is "join", "sync", "heartbeat", "commit" or "leave".
+    `sent` and `told` are the turns of request and answer, `told` -1 without an answer. `doubtful`:
+    one request had no answer, and may be carried out much later. `generation` is the generation or
+    member epoch in the request, `generation_told` that in the answer, -1 without one. `what` is
+    "join", "sync", "heartbeat", "commit" or "leave".
     """
 
     __slots__ = (
@@ -310,14 +307,14 @@ class GroupCall:
         self.told = self.told_ms = -1
         self.error = 0
         self.doubtful = False
-        self.leads = False  # is to send assignments
+        self.leads = False  # is the leader of the group
         self.member_told = ""
         self.generation_told = -1
-        self.listed: tuple[str, ...] = ()  # dynamic members that a leader was told of
+        self.listed: tuple[str, ...] = ()  # dynamic members in the leader's JoinGroup answer
         self.instances: tuple[tuple[str, str], ...] = ()  # static ones: instance and member id
-        self.assignments: dict[str, bytes] = {}  # what a leader sent, by member
-        self.assigned: bytes | frozenset[tuple[bytes, int]] | None = None  # what it was told
-        self.owned: frozenset[tuple[bytes, int]] | None = None  # what it said it has
+        self.assignments: dict[str, bytes] = {}  # in the leader's SyncGroup, by member
+        self.assigned: bytes | frozenset[tuple[bytes, int]] | None = None  # in the answer
+        self.owned: frozenset[tuple[bytes, int]] | None = None  # in the request
 
     @property
     def succeeded(self) -> bool:
@@ -326,8 +323,8 @@ class GroupCall:
 
 
 class Unfenced(NamedTuple):
-    """What no broker may do for a producer, in a sentence. `partition` has the topic id and the
-    index of the partition if its leader refuses the batch by its own log.
+    """An acknowledgement that fencing forbids, in a sentence. `partition` has the topic id and
+    index if the leader must refuse the batch by its own log.
     """
 
     sentence: str
@@ -335,9 +332,9 @@ class Unfenced(NamedTuple):
 
 
 class History:
-    """All that clients did, in order. `counts` says how often what happened.
+    """All requests and answers of clients, in order, and counts of them.
 
-    Much can happen in a millisecond, so what has to be put in order is numbered: by `turn`.
+    Turns are numbers that give an order within one millisecond.
     """
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
@@ -346,38 +343,37 @@ class History:
         self.acked: list[Sent] = []
         self.transactions: list[Transaction] = []
         self.commits: list[Commit] = []
-        self.found: list[Found] = []
+        self.found: list[FetchedOffset] = []
         self.reads: list[Read] = []
         self.owned: list[Owned] = []
         self.group_calls: list[GroupCall] = []
         self.rebalance_ms: dict[str, int] = {}  # the longest rebalance timeout in each group
-        # Who leads, as metadata said: by topic id, partition and leader epoch.
+        # The leaders in Metadata answers, by topic id, partition and leader epoch.
         self.leaders: dict[tuple[bytes, int, int], set[int]] = {}
         self.aborts: list[AbortsTold] = []
-        self.given: dict[str, list[Given]] = {}  # by transactional id
-        # What was acknowledged although somebody else had been given the transactional id before
-        # it was sent, what was acknowledged that nobody had added, and epochs that were given
-        # twice.
+        self.given: dict[str, list[IssuedEpoch]] = {}  # by transactional id
+        # Acknowledged requests of fenced producers, acknowledged batches in partitions that were
+        # not added to the transaction, and epochs that were returned twice.
         self.unfenced: list[Unfenced] = []
-        # Producer ids and epochs that were given, also in a time that never was: a producer that
-        # has one goes on with it after a snapshot was restored.
+        # All returned producer ids and epochs, also those after a snapshot that was restored: their
+        # producers continue to use them.
         self._ever_given: set[tuple[int, int]] = set()
         self._given_twice: set[tuple[int, int]] = set()
-        # Batches whose sequence a leader called out of order, though their producer left no gap.
+        # Consecutive batches that a leader refused with OUT_OF_ORDER_SEQUENCE_NUMBER.
         self.disordered: list[Sent] = []
-        # Answers that cannot be answers to what was asked, in a sentence each.
+        # Answers that do not fit their requests, in a sentence each.
         self.misfits: list[str] = []
         self.counts: Counter[str] = Counter()
         self._turns = 0
 
     def turn(self) -> int:
-        """A number that is larger than all before."""
+        """The next turn."""
         self._turns += 1
         return self._turns
 
     def sequence_refused(self, sent: Sent, leader_epoch: int) -> None:
-        """Whoever led under an epoch has called a batch out of order. One that has been deposed
-        and cut off lacks what its successor has taken.
+        """The leader of an epoch has refused a batch with OUT_OF_ORDER_SEQUENCE_NUMBER. A deposed
+        leader may, because it lacks batches of its successor.
         """
         told = (
             epoch
@@ -397,7 +393,7 @@ class History:
         instance: str | None,
         generation: int,
     ) -> GroupCall:
-        """A request of a member is about to be sent."""
+        """Note a member's request before it is sent."""
         call = GroupCall(
             what, protocol, group, client, member, instance, generation, self.turn(), self.now_ms()
         )
@@ -405,21 +401,19 @@ class History:
         return call
 
     def group_answer(self, call: GroupCall, error: int) -> None:
-        """It was answered."""
+        """Note the answer."""
         call.told, call.told_ms, call.error = self.turn(), self.now_ms(), int(error)
 
     def leader_told(self, topic_id: bytes, partition: int, epoch: int, leader_id: int) -> None:
-        """Metadata named a leader. Answers without topic ids or epochs, of old versions, and those
-        that name none, are no witness.
-        """
+        """Note a leader in a Metadata answer that has topic ids and leader epochs."""
         if leader_id >= 0 and epoch >= 0 and any(topic_id):
             self.leaders.setdefault((topic_id, partition, epoch), set()).add(leader_id)
 
     def epoch_given(self, transactional_id: str, producer_id: int, epoch: int) -> None:
-        """A producer is the one with its transactional id from now on.
+        """InitProducerId has returned a producer id and epoch.
 
-        No broker can tell two producers of one id and epoch apart: it takes the first batch of the
-        second for a retry of the first. So nothing follows from what either was told.
+        Brokers cannot distinguish two producers with one id and epoch: the first batch of the
+        second looks like a retry. So their acknowledgements prove nothing.
         """
         given = self.given.setdefault(transactional_id, [])
         if any((each.producer_id, each.epoch) == (producer_id, epoch) for each in given):
@@ -428,7 +422,7 @@ class History:
                     f"{transactional_id} was given epoch {epoch} of producer {producer_id} twice"
                 )
             )
-        given.append(Given(producer_id, epoch, self.turn()))
+        given.append(IssuedEpoch(producer_id, epoch, self.turn()))
         if (producer_id, epoch) in self._ever_given:
             self._given_twice.add((producer_id, epoch))
             for sent in self.sent:
@@ -440,7 +434,7 @@ class History:
             sent.voided = sent.voided or "epoch given twice"
 
     def batch_sent(self, sent: Sent) -> None:
-        """A producer is about to send a batch for the first time."""
+        """Note a batch before it is sent for the first time."""
         self.sent.append(sent)
         if self._given_twice:
             self._void_ambiguous(sent)
@@ -454,8 +448,8 @@ class History:
         sent: int,
         partition: tuple[bytes, int] | None = None,
     ) -> None:
-        """A request of a producer was acknowledged, which it had first sent at turn `sent`. For a
-        batch, `partition` is where it was written.
+        """A request of a producer was acknowledged that was first sent at turn `sent`. `partition`
+        is that of a batch.
         """
         for given in reversed(self.given.get(transactional_id, ())):
             if given.told < sent:

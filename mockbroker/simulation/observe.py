@@ -1,7 +1,6 @@
-"""Looking into a cluster from outside: the one place where a simulation knows its insides.
+"""The internals of a cluster, for the laws; no other module of the simulation reads them.
 
-What the controller knows is `cluster.topics`. What a broker believes may be older; `world_of` is
-what it goes by.
+`cluster.topics` is the controller's state. A broker's image may be older.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ COORDINATOR_LOGS = frozenset((GROUPS, TRANSACTIONS))
 
 
 class ReplicaView(msgspec.Struct, frozen=True, gc=False):
-    """One broker's copy of a partition, and whether the broker takes itself for its leader.
+    """One broker's replica of a partition. `leads`: the broker is the leader by its own image.
 
-    `known` is the partition as that broker knows it.
+    `known` is the partition in that image.
     """
 
     node_id: int
@@ -49,12 +48,12 @@ class ReplicaView(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def last_stable_offset(self) -> int:
-        """What read_committed consumers may read up to, on this broker."""
+        """The last stable offset on this broker."""
         return self.known.last_stable_offset_on(self.node_id)
 
 
 def partitions(cluster: Cluster) -> Iterator[Partition]:
-    """Every partition that the controller knows."""
+    """Every partition in the newest image."""
     for topic in cluster.topics.values():
         yield from topic.partitions
 
@@ -65,12 +64,12 @@ def all_partitions(cluster: Cluster) -> Iterator[Partition]:
 
 
 def partition_of(cluster: Cluster, topic_id: bytes, index: int) -> Partition | None:
-    """The partition as the controller knows it; None where there is none."""
+    """The partition in the newest image, or None."""
     return cluster.image.partition_by_id(topic_id, index)
 
 
 def seen_by(broker: Broker, topic: str | bytes, index: int) -> Partition | None:
-    """A partition, by the name or id of its topic, as a broker knows it."""
+    """A partition in a broker's image, by the name or id of its topic."""
     image = broker.image
     if isinstance(topic, str):
         return image.partition(topic, index)
@@ -78,7 +77,7 @@ def seen_by(broker: Broker, topic: str | bytes, index: int) -> Partition | None:
 
 
 def view_mark(cluster: Cluster) -> tuple[int, ...]:
-    """Changes whenever there may be partition objects that were not there before."""
+    """A value that changes when there may be new partition objects."""
     newest = cluster.image
     if cluster.metadata.all_have_newest_image:
         return newest.epoch, id(newest)
@@ -86,9 +85,9 @@ def view_mark(cluster: Cluster) -> tuple[int, ...]:
 
 
 def replicas(cluster: Cluster, partition: Partition) -> list[ReplicaView]:
-    """The copies of a partition, each as its own broker has it. Stopped brokers have theirs.
+    """The replicas of a partition, each by its own broker's image, also of stopped brokers.
 
-    Where all of them are the leader's log, that is looked at alone.
+    If all of them share the leader's log, the list has only the leader's.
     """
     processes = cluster.processes
     all_have_newest_image = cluster.metadata.all_have_newest_image
@@ -122,7 +121,7 @@ def _view_of(broker: Broker, seen: Partition) -> ReplicaView:
 
 
 def log_view(partition: Partition) -> LogView:
-    """The log of a partition's leader, with the batches that readers may reach."""
+    """The log of a partition's leader, with its batches."""
     log = partition.log
     return LogView(
         partition.topic.name,
@@ -146,8 +145,8 @@ def _batches(log: ReplicaLog) -> Iterator[BatchView]:
 
 
 def transactional_batches(log: ReplicaLog, begin: int, end: int) -> Iterator[tuple[int, int, bool]]:
-    """Base offset and producer id of the batches that belong to transactions, and whether each is a
-    marker, from the one that holds `begin` up to `end`.
+    """The base offset and producer id of the transactional batches from that with `begin` up to
+    `end`, and whether each is a marker.
     """
     pieces, _ = log.read(begin, end, 1 << 40, at_least_one=True)
     for piece in pieces:
@@ -155,25 +154,25 @@ def transactional_batches(log: ReplicaLog, begin: int, end: int) -> Iterator[tup
 
 
 def has_holes(log: ReplicaLog) -> bool:
-    """Whether compaction has taken offsets out of a log."""
+    """Whether compaction has removed offsets of a log."""
     return log._has_holes
 
 
 def batches_between(log: ReplicaLog, begin: int, end: int) -> Iterator[BatchView]:
-    """The batches of a log from the one that holds `begin` up to `end`."""
+    """The batches of a log from that with `begin` up to `end`."""
     pieces, _ = log.read(begin, end, 1 << 40, at_least_one=True)
     for piece in pieces:
         yield from batches_of(piece)
 
 
 def bytes_between(log: ReplicaLog, begin: int, end: int) -> bytes:
-    """The batches of a log from the one that holds `begin` up to `end`."""
+    """The bytes of these batches."""
     pieces, _ = log.read(begin, end, 1 << 40, at_least_one=True)
     return b"".join(pieces)
 
 
 def transaction_partition(cluster: Cluster, transactional_id: str) -> Partition | None:
-    """The partition of `__transaction_state` that keeps an id; None where there is none."""
+    """The partition of `__transaction_state` for a transactional id, or None."""
     topic = cluster.topics.get(TRANSACTION_STATE_TOPIC)
     if topic is None:
         return None
@@ -181,7 +180,7 @@ def transaction_partition(cluster: Cluster, transactional_id: str) -> Partition 
 
 
 def mentions(log: ReplicaLog, begin: int, end: int, transactional_id: str) -> bool:
-    """Whether the log of a coordinator has records of an id between two offsets."""
+    """Whether a log has records of a transactional id between two offsets."""
     return key_of(transactional_id) in bytes_between(log, begin, end)
 
 
@@ -206,7 +205,7 @@ def unreplicated_end(log: ReplicaLog, producer_id: int, high_watermark: int) -> 
 
 
 def pending_groups(cluster: Cluster, producer_id: int) -> list[tuple[str, Partition]]:
-    """The groups whose coordinator holds offsets of a producer's transaction for pending, and the
+    """The groups with pending offsets of a producer's transaction at their coordinators, and the
     partition of each.
     """
     return [
@@ -221,7 +220,7 @@ def pending_groups(cluster: Cluster, producer_id: int) -> list[tuple[str, Partit
 
 
 def groups_at_work(cluster: Cluster) -> list[str]:
-    """The groups that have members or wait for something, with their state."""
+    """The groups that are neither Empty nor Dead, with their states."""
     return [
         f"{view.group} is {view.state}"
         for view in group_views(cluster)
@@ -230,13 +229,13 @@ def groups_at_work(cluster: Cluster) -> list[str]:
 
 
 def group_members(cluster: Cluster) -> dict[str, list[str]]:
-    """The member ids of each group, and the instance ids after a colon where there are some."""
+    """The member ids of each group."""
     return {view.group: [each.member_id for each in view.members] for view in group_views(cluster)}
 
 
 def is_stranded(partition: Partition, *, configured: bool) -> bool:
-    """Whether nobody is elected here, as by Kafka: only brokers are eligible that hold no replica
-    any more since a reassignment, or none are since a config of the topic was written.
+    """Whether the controller elects no leader, as in Kafka: the eligible brokers have no replica
+    since a reassignment, or the ELR is empty since a change of the topic's configs.
     """
     if partition.leader_id >= 0:
         return False
@@ -247,7 +246,7 @@ def is_stranded(partition: Partition, *, configured: bool) -> bool:
 
 
 class State(NamedTuple):
-    """What the controller has written of a partition under one partition epoch."""
+    """The controller's state of a partition in one partition epoch."""
 
     leader_id: int
     leader_epoch: int
@@ -256,15 +255,15 @@ class State(NamedTuple):
     replicas: tuple[int, ...]
 
 
-class Moving(NamedTuple):
-    """The replicas on their way in and out."""
+class ReassignmentView(NamedTuple):
+    """The replicas that a reassignment adds and removes."""
 
     adding: tuple[int, ...]
     removing: tuple[int, ...]
 
 
 def state_of(partition: Partition) -> State:
-    """The state in which an image has a partition."""
+    """The state of a partition in its image."""
     return State(
         partition.leader_id,
         partition.leader_epoch,
@@ -274,18 +273,22 @@ def state_of(partition: Partition) -> State:
     )
 
 
-_NOT_MOVING = Moving((), ())
+_NO_REASSIGNMENT = ReassignmentView((), ())
 
 
-def moving(cluster: Cluster, partition: Partition) -> Moving:
-    """What a reassignment has still to do."""
+def reassignment_of(cluster: Cluster, partition: Partition) -> ReassignmentView:
+    """The rest of a reassignment."""
     found = cluster.reassignments.get(partition.key)
-    return _NOT_MOVING if found is None else Moving(tuple(found.adding), tuple(found.removing))
+    return (
+        _NO_REASSIGNMENT
+        if found is None
+        else ReassignmentView(tuple(found.adding), tuple(found.removing))
+    )
 
 
-def lives(cluster: Cluster) -> tuple[object, ...] | None:
-    """Changes whenever a broker comes, goes, is fenced or loses a directory, or another one is the
-    controller; None where not all brokers have the newest metadata.
+def liveness(cluster: Cluster) -> tuple[object, ...] | None:
+    """A value that changes with brokers, their states and failed directories, and the controller.
+    None unless all brokers have the newest image.
     """
     if not cluster.metadata.all_have_newest_image:
         return None
@@ -300,7 +303,7 @@ def lives(cluster: Cluster) -> tuple[object, ...] | None:
 
 
 def judged_by_controller(partition: Partition) -> tuple[object, ...]:
-    """All that the controller has written of a partition."""
+    """The controller's whole state of a partition."""
     return (
         partition,
         partition.partition_epoch,
@@ -313,7 +316,7 @@ def judged_by_controller(partition: Partition) -> tuple[object, ...]:
 
 
 def is_able(cluster: Cluster, partition: Partition, node_id: int) -> bool:
-    """Whether the controller takes a broker for alive, with the directory of its replica."""
+    """Whether a broker is alive for the controller, with the directory of its replica."""
     broker = cluster.brokers.get(node_id)
     return (
         broker is not None
@@ -336,13 +339,13 @@ def groups_of_running(cluster: Cluster) -> list[set[int]]:
 
 
 def known_to(cluster: Cluster, node_id: int, partition: Partition) -> Partition | None:
-    """The partition as one broker knows it; None where there is no such broker or partition."""
+    """The partition in one broker's image; None without such a broker or partition."""
     broker = cluster.processes.get(node_id)
     return None if broker is None else broker.image.partition_by_id(*partition.key)
 
 
 def is_disturbed(cluster: Cluster) -> bool:
-    """Whether there may be a follower that cannot fetch."""
+    """Whether some follower may be unable to fetch."""
     replication = cluster.replication
     if replication._held or replication.network.cut_links:
         return True
@@ -353,7 +356,7 @@ def is_disturbed(cluster: Cluster) -> bool:
 
 
 def can_fetch(cluster: Cluster, known: Partition, node_id: int) -> bool:
-    """Whether a follower can ask the leader that it knows and hear its answer."""
+    """Whether a follower can fetch from the leader in its image."""
     return cluster.replication.can_fetch(known, node_id)
 
 
@@ -363,7 +366,7 @@ def has_newest_image(cluster: Cluster, node_id: int) -> bool:
 
 
 def forwards_travel(cluster: Cluster) -> bool:
-    """Whether requests for the controller have to travel from some broker that hears it."""
+    """Whether some broker that reaches the controller forwards requests over the network."""
     network, controller_id = cluster.replication.network, cluster.controller_id
     return not network.is_quiet and any(
         not network.is_direct(node_id, controller_id, ApiKey.ENVELOPE)
@@ -386,13 +389,13 @@ def log_of(known: Partition, node_id: int) -> ReplicaLog:
 
 
 def last_written(log: ReplicaLog) -> tuple[int, int]:
-    """Where a log ends, and the leader epoch of its last record; -1 where it has none."""
+    """The log end offset, and the leader epoch of the last record; -1 for an empty log."""
     return log.end_offset, log.epochs.epoch_at(log.end_offset - 1)
 
 
 def is_coordinated(cluster: Cluster, partition: Partition) -> bool | None:
-    """Whether the leader of a coordinator's log has it loaded, or is loading it; None where it
-    has no need to.
+    """Whether the leader of a coordinator's partition has loaded it, or is loading it; None if it
+    need not.
     """
     broker = cluster.processes.get(partition.leader_id)
     if broker is None or broker.state != RUNNING or not broker.has_newest_image:
@@ -406,7 +409,7 @@ def is_coordinated(cluster: Cluster, partition: Partition) -> bool | None:
 
 
 def coordinators_left(cluster: Cluster, partition: Partition) -> list[int]:
-    """The brokers whose coordinators still go by an object that nobody knows any more."""
+    """The brokers whose coordinators use a partition object that no image has any more."""
     is_groups = partition.topic.name == GROUP_METADATA_TOPIC
     found = []
     for broker in cluster.processes.values():
@@ -421,7 +424,7 @@ def coordinators_left(cluster: Cluster, partition: Partition) -> list[int]:
 
 
 class BrokerPicture(NamedTuple):
-    """What is known of a broker, but for its process."""
+    """The state of a broker."""
 
     state: str
     stopped_how: str
@@ -431,7 +434,7 @@ class BrokerPicture(NamedTuple):
 
 
 class LogPicture(NamedTuple):
-    """How far one replica's log goes, and the leader epoch of its last record."""
+    """The extent of one replica's log, and the leader epoch of its last record."""
 
     start_offset: int
     end_offset: int
@@ -439,25 +442,25 @@ class LogPicture(NamedTuple):
 
 
 class PartitionPicture(NamedTuple):
-    """What is known of a partition, and how far the log of each replica goes."""
+    """The state of a partition, and the extent of each replica's log."""
 
     name: str
     partition_epoch: int
     state: State
     last_known_elr: tuple[int, ...]
-    moving: Moving
+    reassignment: ReassignmentView
     logs: dict[int, LogPicture]
 
 
 class Picture(NamedTuple):
-    """A cluster as it is, by which it is compared with what is made of it."""
+    """The state of a cluster, to compare it with that after a restart or restore."""
 
     brokers: dict[int, BrokerPicture]
     partitions: dict[tuple[bytes, int], PartitionPicture]
 
 
 def picture(cluster: Cluster) -> Picture:
-    """The cluster as it is now."""
+    """The current state of the cluster."""
     brokers = {
         node_id: BrokerPicture(
             broker.state,
@@ -483,13 +486,13 @@ def _picture_of(cluster: Cluster, partition: Partition) -> PartitionPicture:
         partition.partition_epoch,
         state_of(partition),
         partition.last_known_elr,
-        moving(cluster, partition),
+        reassignment_of(cluster, partition),
         logs,
     )
 
 
 def copy_of(broker: Broker, seen: Partition) -> ReplicaView | None:
-    """A broker's own copy of a partition in its image; None where it has none."""
+    """A broker's replica of a partition in its image, or None."""
     return _view_of(broker, seen) if broker.node_id in seen.replicas else None
 
 
@@ -499,15 +502,13 @@ Shard = GroupShard | TransactionShard
 
 
 def shard_of(broker: Broker, partition: Partition) -> Shard | None:
-    """What a broker's coordinator knows of a partition; None where it has not read it. Nothing is
-    read on account of that.
-    """
+    """A broker's loaded shard of a partition, or None."""
     found = _any_shard_of(broker, partition)
     return None if found is None or found.loading else found
 
 
 def shard_of_group(broker: Broker, group_id: str) -> Shard | None:
-    """What a broker's coordinator knows of the partition of a group."""
+    """A broker's loaded shard of a group's partition, or None."""
     topic = broker.image.topics.get(GROUP_METADATA_TOPIC)
     if topic is None:
         return None
@@ -516,9 +517,7 @@ def shard_of_group(broker: Broker, group_id: str) -> Shard | None:
 
 
 def shards(cluster: Cluster, partition: Partition) -> list[tuple[Broker, Shard]]:
-    """What coordinators know of a partition, also those that are about to read it, each with its
-    broker.
-    """
+    """The shards of a partition, also those that are loading, with their brokers."""
     found: list[tuple[Broker, Shard]] = []
     is_groups = partition.topic.name == GROUPS
     for broker in cluster.processes.values():
@@ -531,7 +530,7 @@ def shards(cluster: Cluster, partition: Partition) -> list[tuple[Broker, Shard]]
 
 
 def _any_shard_of(broker: Broker, partition: Partition) -> Shard | None:
-    """The same, also where it is still being read."""
+    """The same, also if it is loading."""
     coordinator: Any = (
         broker._groups if partition.topic.name == GROUP_METADATA_TOPIC else broker._transactions
     )
@@ -540,7 +539,7 @@ def _any_shard_of(broker: Broker, partition: Partition) -> Shard | None:
 
 
 def fits(broker: Broker, shard: Shard) -> bool:
-    """Whether a coordinator goes by what its broker knows of the partition."""
+    """Whether a shard has the partition, log and epoch of its broker's image."""
     partition = shard.partition
     seen = broker.image.partition_by_id(*partition.key)
     return (
@@ -551,8 +550,8 @@ def fits(broker: Broker, shard: Shard) -> bool:
     )
 
 
-def told_already(shard: Shard) -> list[int]:
-    """The log ends that a shard still waits for, although whoever waited has been told."""
+def answered_already(shard: Shard) -> list[int]:
+    """The offsets of a shard's deferred answers that were sent already."""
     return [
         each.required_offset
         for each in shard._deferred
@@ -560,10 +559,8 @@ def told_already(shard: Shard) -> list[int]:
     ]
 
 
-def unread(broker: Broker) -> Iterator[Partition]:
-    """The partitions with records that a running broker leads as a coordinator and has not begun to
-    read.
-    """
+def not_loaded(broker: Broker) -> Iterator[Partition]:
+    """The partitions with records that a running coordinator leads and does not load."""
     if broker.state != RUNNING:
         return
     for name in (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC):
@@ -582,9 +579,7 @@ def _group_shards(cluster: Cluster) -> Iterator[GroupShard]:
 
 
 def generation_of(cluster: Cluster, group_id: str) -> int | None:
-    """The generation of a classic group; None where there is no coordinator of it, or several
-    brokers take themselves for it.
-    """
+    """The generation of a classic group; None unless it has exactly one coordinator."""
     found = [
         group.generation
         for shard in _group_shards(cluster)
@@ -594,9 +589,7 @@ def generation_of(cluster: Cluster, group_id: str) -> int | None:
 
 
 def stuck_members(cluster: Cluster, group_id: str, state: str) -> Iterator[str]:
-    """Who waits in a classic group for what will not come, given the state that it is told to be
-    in, in a sentence each.
-    """
+    """A sentence for each wait in a classic group that cannot end in this state."""
     for shard in _group_shards(cluster):
         group = shard.classic.get(group_id)
         if group is None or group.state_name != state:
@@ -617,9 +610,7 @@ def stuck_members(cluster: Cluster, group_id: str, state: str) -> Iterator[str]:
 
 
 def behind_target(cluster: Cluster, node_id: int, group_id: str, member_id: str) -> Iterator[str]:
-    """What is wrong with a member of a consumer group that has just been heard of, in a sentence
-    each.
-    """
+    """A sentence for each contradiction in the state of a consumer group's member."""
     broker = cluster.processes.get(node_id)
     for shard in broker.groups.loaded() if broker is not None else ():
         group = shard.consumers.get(group_id)
@@ -629,7 +620,7 @@ def behind_target(cluster: Cluster, node_id: int, group_id: str, member_id: str)
         if member.state is MemberState.STABLE and member.epoch != group.assignment_epoch:
             yield f"is stable at epoch {member.epoch}, not {group.assignment_epoch}"
         if member.state is MemberState.UNRELEASED and not _waits_for_others(group, member):
-            yield "waits for partitions that nobody has"
+            yield "waits for partitions that no other member has"
 
 
 def _waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:

@@ -32,7 +32,7 @@ from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut
 from mockbroker.simulation.stream_driver import InvalidResponse, StreamDriver, Troubles
 from mockbroker.simulation.streams import SimulatedCluster, VirtualClusterClock
 from mockbroker.simulation.virtual_run import VirtualClock, virtual_clock, virtual_run
-from mockbroker.simulation.world import GRACE_MS, REST_MS, START_MS, Clock, StandsStill, World
+from mockbroker.simulation.world import GRACE_MS, REST_MS, START_MS, Clock, LivelockError, World
 
 STEPS_MAX = 3_000_000  # task steps; a simulation with more does not end
 FITTING = "answers parse and answer what was asked"
@@ -112,7 +112,7 @@ class StreamRun(trio.abc.Instrument):
                 trio.lowlevel.remove_instrument(self)
                 self._sim.server.close()
         laws = self.world.laws
-        if isinstance(self._failure, StandsStill):
+        if isinstance(self._failure, LivelockError):
             laws.broken(TIME_GOES_ON, str(self._failure))
         elif self._failure is not None:
             raise self._failure
@@ -136,7 +136,7 @@ class StreamRun(trio.abc.Instrument):
         await self._until(start_ms + plan.settings.duration_ms)
         if self._any_rules():
             self._rules_changed_ms = world.clock.now_ms
-        world.calm()
+        world.end_faults()
         with trio.move_on_after(GRACE_MS / 1000):
             await self._clients_done()
         for driver in list(self._drivers.values()):
@@ -165,14 +165,14 @@ class StreamRun(trio.abc.Instrument):
             if self.world.laws.changed:
                 self.world.laws.look()
             if self._steps == STEPS_MAX:
-                self._fail(StandsStill(f"it does not end after {STEPS_MAX:,} steps of tasks"))
+                self._fail(LivelockError(f"it does not end after {STEPS_MAX:,} steps of tasks"))
         except Exception as error:
             self._fail(error)
 
     def _on_error_logged(self, record: logging.LogRecord) -> None:
         """Report an error that a broker has logged."""
         error = record.exc_info[1] if record.exc_info else None
-        if isinstance(error, StandsStill):
+        if isinstance(error, LivelockError):
             self._fail(error)
         else:
             self.world.laws.broken(NO_FAILURES, _sentence(record, error))
@@ -241,7 +241,7 @@ class StreamRun(trio.abc.Instrument):
         if since_ms < self.world.clock.now_ms - moved_on_s * 1000:
             return
         if self._changed_ms.get(call.node_id, 0) < since_ms and not self._had_rules(since_ms):
-            self.world.laws.silent(client.name, call, since_ms)
+            self.world.laws.timed_out(client.name, call, since_ms)
 
     def _had_rules(self, since_ms: int) -> bool:
         """Whether a rule was in force since then."""

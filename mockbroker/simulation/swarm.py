@@ -7,6 +7,7 @@ faults of the run. Many runs with some kinds of faults find more than one run wi
 
 from __future__ import annotations
 
+import hashlib
 import random
 from typing import Any
 
@@ -328,8 +329,7 @@ class _Drawing:
     def _steps(self, settings: Settings, clients: list[ClientSettings], count: int) -> list[Step]:
         rng = self._rng
         names = self._names(settings, clients)
-        actions = sorted(set(ACTIONS) - LEFT_OUT)
-        kinds = rng.sample(actions, rng.randint(2, 8))
+        kinds = _chosen(set(ACTIONS) - LEFT_OUT, rng.randint(2, 8), self._seed)
         # Faults of the network and of brokers find the most bugs.
         kinds += rng.choices(
             ("cut_network", "cut_network", "stop_broker", "pause_broker", "move_leader"),
@@ -534,6 +534,18 @@ class _Drawing:
             "when": {"probability": rng.choice((0.1, 0.3, 0.7))},
             "do": effect,
         }
+
+
+def _chosen(actions: set[str], count: int, seed: int) -> list[str]:
+    """Some of the actions, by their hashes with the seed (rendezvous hashing).
+
+    A new action thus changes only the plans that contain it, and known seeds keep their meaning.
+    """
+
+    def rank(name: str) -> bytes:
+        return hashlib.blake2b(f"{seed} {name}".encode(), digest_size=8).digest()
+
+    return sorted(actions, key=rank)[:count]
 
 
 def _slow_links(nodes: tuple[int, ...], rng: random.Random) -> list[Step]:

@@ -38,10 +38,10 @@ from mockbroker.simulation.history import History
 from mockbroker.simulation.laws import Laws
 from mockbroker.simulation.plan import Plan, Step
 
-AT_ONCE_MAX = 20_000  # events without any time between them
+AT_ONCE_MAX = 20_000  # events at one time
 GRACE_MS = 120_000  # how long clients may go on once faults have stopped
-# How long it may then take until everything is at rest. What is not after a day never will be:
-# transactions and sessions have ended, and the controller has looked for leaders 288 times.
+# The times of rest that follow, up to one day: by then all transactions and sessions have timed
+# out, and the controller has searched for leaders 288 times.
 REST_MS = (10_000, 60_000, 600_000, 3_600_000, 86_400_000)
 START_MS = 1_700_000_000_000
 LISTENER = "PLAINTEXT"
@@ -51,31 +51,31 @@ _AT_ITS_END = -1  # of a buffer
 _HASHED_BYTES = 64 * 1024  # at a time
 
 
-class StandsStill(Exception):  # noqa: N818 - it names what happened
-    """So much happens that no time passes."""
+class LivelockError(Exception):
+    """Too many events without a pause: an endless loop in which no time passes."""
 
 
 class Clock:
-    """The time of a simulation, in ms since the epoch; a driver moves it on."""
+    """The clock of a simulation, in ms since the epoch; the driver advances it."""
 
     def __init__(self, now_ms: int = START_MS) -> None:
         self.now_ms = now_ms
 
     @property
     def read(self) -> Callable[[], int]:
-        """A function that gives the time; a cluster calls it some twenty times a request."""
+        """A function that returns the time."""
         return lambda: self.now_ms
 
 
 class Digest:
-    """A checksum of everything that happens, by which two runs are compared."""
+    """A checksum of all events and answers, to compare two runs."""
 
     def __init__(self) -> None:
         self._hash = hashlib.blake2b(digest_size=16)
         self._buffer = bytearray()
 
     def add(self, at_ms: int, what: str, details: object) -> None:
-        """Take in one thing that happened."""
+        """Add one event or answer."""
         buffer = self._buffer
         _encode_into((at_ms, what, details), buffer, _AT_ITS_END)
         if len(buffer) > _HASHED_BYTES:
@@ -92,7 +92,7 @@ class Digest:
 
 
 class _Jumps:
-    """The clock as actions steer it: it only jumps."""
+    """The clock control for actions: the clock jumps, and has no rate."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -105,10 +105,10 @@ class _Jumps:
 
 
 class World:
-    """Everything that a plan describes, alive. Drivers read `cluster` anew after each step."""
+    """The cluster, clients and laws of one plan. A step may replace `cluster`."""
 
     def __init__(self, plan: Plan, clock: Clock | None = None) -> None:
-        load_all()  # laws go by the contracts of APIs
+        load_all()  # laws use the contracts of APIs
         self.plan = plan
         self.clock = clock or Clock()
         self._network_rng = random.Random(f"{plan.seed} network")
@@ -118,14 +118,14 @@ class World:
         self.performed: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self.events: Counter[str] = Counter()
-        # Called when the cluster is another object now, when it was put back to what it was, and
-        # when a client dies.
+        # Called after `cluster` was replaced, after the restore of a snapshot, and when a client
+        # crashes.
         self.on_restarted: list[Callable[[], None]] = []
         self.on_restored: list[Callable[[], None]] = []
         self.on_client_crashed: list[Callable[[SimulatedClient], None]] = []
-        self._busy_ms = 0  # since when no time has passed, and how much was told since
-        self._at_once = 0
-        self.configured: set[bytes] = set()  # topics by id, whose configs were written
+        self._busy_ms = 0  # the time of the last event
+        self._at_once = 0  # the events at that time
+        self.configured: set[bytes] = set()  # ids of topics with changed configs
         settings = plan.settings
         nodes = range(1, settings.brokers + 1)
         self.cluster = self._made([BrokerSpec(node_id) for node_id in nodes])
@@ -165,7 +165,7 @@ class World:
         self.configured.add(topic.topic_id)
 
     def serve(self, cluster: Cluster | None = None) -> None:
-        """Give addresses to brokers that have none."""
+        """Set the endpoints of new brokers."""
         for broker in (self.cluster if cluster is None else cluster).processes.values():
             if LISTENER not in broker.endpoints:
                 broker.set_endpoint(LISTENER, f"broker-{broker.node_id}", 9092)
@@ -178,7 +178,7 @@ class World:
         self._at_once += 1
         if self._at_once > AT_ONCE_MAX:
             at_ms = self._busy_ms - self.laws.start_ms
-            raise StandsStill(f"{AT_ONCE_MAX:,} events at {at_ms} ms, the last is {event}")
+            raise LivelockError(f"{AT_ONCE_MAX:,} events at {at_ms} ms, the last is {event}")
         self.events[name] += 1
         self.digest.add(now_ms, name, event)
         self.laws.happened(event)
@@ -186,7 +186,7 @@ class World:
     # -- steps -------------------------------------------------------------------------------------
 
     def perform(self, number: int, step: Step) -> None:
-        """Carry out a step; one that is not possible just now is counted, and no more."""
+        """Perform a step, or count it as refused if it is impossible now."""
         self.step = self.laws.step = number
         name = step.do
         arguments = None if name in plans.OWN_STEPS else parse_action(name, step.arguments)
@@ -230,20 +230,20 @@ class World:
                     crashed(client)
 
     def _lose_messages(self, one_in: int) -> None:
-        """Lose one in so many requests of replication from now on; 0 loses none any more."""
+        """Lose one replication request in `one_in` from now on; 0 loses none."""
         rng = random.Random(f"{self.plan.seed} lost {self.step}")
         self._disturbance.lose(one_in, rng)
         self._disturb()
         self.cluster.replication.links_changed()
 
     def _disturb(self) -> None:
-        """Disturb hops, unless rules for hops look after them."""
+        """Disturb hops, unless rules for hops intercept them."""
         network = self.cluster.replication.network
         if network.interceptor is None:
             network.interceptor = self._disturbance
 
     def _restart(self) -> None:
-        """End the whole cluster, and start another one with what it had."""
+        """Stop the cluster, and start another one with its data."""
         former = self.cluster
         image = capture(former)
         specs = [BrokerSpec(each.node_id, each.rack) for each in former.brokers.values()]
@@ -262,15 +262,15 @@ class World:
             observer()
 
     def look(self) -> None:
-        """Let the laws look at what has changed."""
+        """Check the laws for everything that has changed."""
         self.laws.look()
 
     # -- the end -----------------------------------------------------------------------------------
 
-    def calm(self) -> None:
-        """Take away everything that stands in the way: rules, cuts, holds; start what is stopped.
+    def end_faults(self) -> None:
+        """End all faults: remove rules, restore links, release holds, start brokers.
 
-        What only an operator could repair is repaired: brokers that were removed come back, empty.
+        Removed brokers return, empty, as an operator would replace them.
         """
         self.step = self.laws.step = len(self.plan.steps)
         cluster = self.cluster
@@ -311,10 +311,10 @@ class World:
 
     def _act(self, name: str, **arguments: Any) -> None:
         with suppress(ActionError, ApiError):
-            self.cluster.perform(ACTIONS[name], parse_action(name, arguments))
+            self.cluster.perform(ACTIONS[name], ACTIONS[name].arguments(**arguments))
 
     def unsettled(self) -> list[str]:
-        """What is not at rest yet, in a sentence each."""
+        """A sentence for everything that is not at rest."""
         self.laws.resting()
         cluster = self.cluster
         found = [
@@ -329,7 +329,7 @@ class World:
                 stranded = True
             else:
                 found += self._unsettled_partition(partition)
-        if not stranded:  # a marker cannot be written where nobody leads
+        if not stranded:  # a marker needs a leader
             found += self._open_transactions()
         found += [f"group {each}" for each in observe.groups_at_work(cluster)]
         return found

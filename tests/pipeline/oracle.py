@@ -148,6 +148,28 @@ class Judge:
             for m in self.t["markers"]
         )
 
+    def reopened(self, record: Row, seq: int) -> bool:
+        """Whether all markers of its transaction were thrown out before `seq`."""
+        transaction = self.batch[record["append_seq"]]["transaction"]
+        if transaction is None:
+            return False
+        thrown = [
+            min(
+                (
+                    r["seq"]
+                    for r in self.t["removals"]
+                    if k_of(r) == k_of(m)
+                    and r["first_offset"] <= m["offset"] <= r["last_offset"]
+                    and r["seq"] > m["seq"]
+                    and r["reason"] not in WANTED
+                ),
+                default=seq,
+            )
+            for m in self.t["markers"]
+            if m["transaction"] == transaction and k_of(m) == k_of(record)
+        ]
+        return bool(thrown) and max(thrown) < seq
+
     def excuse(self, record: Row) -> str | None:
         """Why a record that is thrown out or diverges may be lost."""
         unwanted = [m for m in self.removals(record) if m["reason"] not in WANTED]
@@ -211,7 +233,10 @@ class Judge:
             and r["append_seq"] < answer["response_seq"]
             and not self.removed_before(r, answer["response_seq"])
             and not self.diverges(r)
-            and not (answer["isolation_level"] == 1 and self.aborted(r))
+            and not (
+                answer["isolation_level"] == 1
+                and (self.aborted(r) or self.reopened(r, answer["response_seq"]))
+            )
         )
 
     def deliveries(self, answer: Row) -> list[Row]:
@@ -596,6 +621,7 @@ class Judge:
             and not self.removed_before(r, c["seq"])
             and not self.diverges(r)
             and not self.aborted(r)
+            and not self.reopened(r, c["seq"])
         ]
         at_most = max((f["next_offset"] for f in possible), default=0)
         for_certain = [offset for offset in unread if own and offset >= at_most]

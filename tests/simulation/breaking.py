@@ -1,6 +1,4 @@
-"""What breaks the laws of the controller, of standing replicas and of restarts: a cluster that
-somebody has meddled with by hand.
-"""
+"""Violations of the laws of the controller, of replicas and of restarts, made by hand."""
 
 from __future__ import annotations
 
@@ -248,7 +246,7 @@ def a_forwarded_request_that_is_forgotten(world: World) -> None:
     since_ms = world.clock.now_ms
     world.clock.now_ms += 5_000
     request = ElectLeadersRequest(0, None, 1_000)
-    world.laws.silent("a", Call(1, ApiKey.ELECT_LEADERS, 2, request, 5_000), since_ms)
+    world.laws.timed_out("a", Call(1, ApiKey.ELECT_LEADERS, 2, request, 5_000), since_ms)
 
 
 def a_restart_that_forgets(world: World) -> None:
@@ -388,32 +386,32 @@ BREAKERS: tuple[tuple[str, Callable[[World], None]], ...] = (
     ("a partition epoch is one state", a_broker_that_knows_another_state),
     ("leaders come from the ISR", an_eligible_leader_where_the_isr_is_alive),
     ("leaders come from the ISR", an_unclean_leader_with_others_in_sync),
-    ("who is in sync is alive", a_fenced_broker_in_sync),
-    ("who is in sync is alive", a_lost_directory_in_sync),
-    ("who is in sync is alive", a_leader_that_adds_two_at_once),
-    ("unclean ends are not forgotten", an_unclean_end_that_is_forgotten),
+    ("in-sync replicas are alive", a_fenced_broker_in_sync),
+    ("in-sync replicas are alive", a_lost_directory_in_sync),
+    ("in-sync replicas are alive", a_leader_that_adds_two_at_once),
+    ("unclean shutdowns leave the ISR", an_unclean_end_that_is_forgotten),
     ("reassignments end in sync", a_reassignment_that_ends_out_of_sync),
-    ("there is a leader where one can be", nobody_leads_where_somebody_could),
-    ("orderly ends leave the ISR first", an_orderly_end_in_the_isr),
+    ("eligible replicas lead", nobody_leads_where_somebody_could),
+    ("controlled shutdowns leave the ISR", an_orderly_end_in_the_isr),
     ("the largest group has the controller", a_controller_among_the_few),
     ("the high watermark waits", a_watermark_that_waits_for_nobody),
-    ("leaders know what was fetched", a_leader_that_takes_a_follower_for_further),
-    ("nothing comes without a way", a_paused_broker_whose_log_grows),
-    ("no log is ahead of its broker", a_log_ahead_of_its_broker),
-    ("changes of the ISR are answered", a_change_of_the_isr_without_an_answer),
-    ("nobody waits in vain", somebody_who_waits_for_a_former_leader),
-    ("coordinators follow their logs", a_coordinator_that_sleeps),
-    ("forwarded requests go on", a_forwarded_request_that_is_forgotten),
-    ("restarts keep what there was", a_restart_that_forgets),
-    ("logs know what they hold", a_log_that_knows_of_no_producer),
+    ("followers' positions are real", a_leader_that_takes_a_follower_for_further),
+    ("unreachable followers stay as they are", a_paused_broker_whose_log_grows),
+    ("logs have no unknown leader epoch", a_log_ahead_of_its_broker),
+    ("AlterPartition is answered", a_change_of_the_isr_without_an_answer),
+    ("deposed leaders answer waiting requests", somebody_who_waits_for_a_former_leader),
+    ("coordinators load their partitions", a_coordinator_that_sleeps),
+    ("forwarded requests are answered", a_forwarded_request_that_is_forgotten),
+    ("restarts and restores keep the state", a_restart_that_forgets),
+    ("the state of a log follows from its batches", a_log_that_knows_of_no_producer),
     ("acknowledgements come in time", a_timeout_of_what_is_replicated),
-    ("transactions move when all is stored", a_transaction_complete_without_its_marker),
-    ("markers go on", a_marker_that_is_not_on_its_way),
-    ("markers go on", a_marker_that_no_loaded_coordinator_sends),
+    ("transactions advance when records are replicated", a_transaction_complete_without_its_marker),
+    ("markers are sent until they are written", a_marker_that_is_not_on_its_way),
+    ("markers are sent until they are written", a_marker_that_no_loaded_coordinator_sends),
     ("markers end verification", a_batch_that_is_still_verified_after_the_marker),
     ("former coordinators are fenced", a_marker_of_a_former_coordinator),
     ("fenced producers stay fenced", a_former_producer_that_is_acknowledged),
     ("fenced producers stay fenced", an_epoch_that_two_producers_were_given),
-    ("retries are answered as before", a_retry_that_is_out_of_order),
-    ("aborted transactions are told", a_reader_that_is_told_of_no_such_abort),
+    ("consecutive sequences are accepted", a_retry_that_is_out_of_order),
+    ("aborted transactions are listed", a_reader_that_is_told_of_no_such_abort),
 )

@@ -1,4 +1,4 @@
-"""Each law catches what breaks it, in a cluster that somebody has meddled with by hand."""
+"""Each law reports its violation, in a cluster whose state a test has changed by hand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mockbroker.simulation.clients.fetch_sessions import Key
 from mockbroker.simulation.clients.reader import Reader
 from mockbroker.simulation.history import (
     Commit,
-    Found,
+    FetchedOffset,
     Owned,
 )
 from mockbroker.simulation.laws.replication import OneLeaderAnEpoch
@@ -206,13 +206,13 @@ def a_committed_offset_that_is_forgotten(world: World) -> None:
     commit = Commit("g", "orders", 0, 12, 1)
     commit.acked = 2
     world.history.commits.append(commit)
-    world.history.found.append(Found("g", "orders", 0, -1, 3, 4, 0))
+    world.history.found.append(FetchedOffset("g", "orders", 0, -1, 3, 4, 0))
     world.laws.conclude()
 
 
 def a_request_without_an_answer(world: World) -> None:
     call = Call(1, ApiKey.FETCH, 12, FetchRequest(max_wait_ms=100), 5_000)
-    world.laws.silent("r", call, world.laws.start_ms)
+    world.laws.timed_out("r", call, world.laws.start_ms)
 
 
 def a_broker_that_runs_and_stays_fenced(world: World) -> None:
@@ -387,41 +387,41 @@ BREAKERS: tuple[tuple[str, Callable[[World], None]], ...] = (
     ("one leader an epoch", two_leaders_of_an_epoch),
     ("the controller is alive", a_controller_that_is_fenced),
     ("unclean elections are allowed", an_unclean_election_that_nobody_allows),
-    ("fetches are answered as asked", an_answer_to_another_fetch),
+    ("fetches return what was requested", an_answer_to_another_fetch),
     ("replicas agree", a_follower_in_sync_that_has_nothing),
     ("replicas agree", a_follower_in_sync_with_other_records),
     ("leader epochs rise", a_leader_epoch_that_goes_back),
     ("leader epochs rise", two_leaders_of_an_epoch_in_metadata),
     ("offsets are dense", a_gap_in_the_offsets),
-    ("what was acknowledged is kept", a_record_that_was_acknowledged_and_is_not_there),
-    ("sequence numbers are whole", a_gap_in_the_sequence_numbers),
-    ("sequence numbers are whole", a_batch_written_twice),
+    ("acknowledged records are kept", a_record_that_was_acknowledged_and_is_not_there),
+    ("sequence numbers are consecutive", a_gap_in_the_sequence_numbers),
+    ("sequence numbers are consecutive", a_batch_written_twice),
     ("old producer epochs are fenced", an_old_epoch_after_a_new_one),
     ("the last stable offset follows", a_stable_offset_beyond_an_open_transaction),
-    ("transactions are whole", an_aborted_transaction_that_is_committed),
-    ("transactions are whole", a_committed_transaction_that_is_aborted),
-    ("transactions are whole", a_reader_that_is_given_what_was_aborted),
+    ("transactions are atomic", an_aborted_transaction_that_is_committed),
+    ("transactions are atomic", a_committed_transaction_that_is_aborted),
+    ("transactions are atomic", a_reader_that_is_given_what_was_aborted),
     ("readers see one log", readers_that_see_different_logs),
     ("partitions are owned once", a_partition_that_two_members_own),
     ("partitions are owned once", a_partition_that_two_members_own_in_the_new_protocol),
     ("partitions are owned once", a_member_that_goes_back_to_an_earlier_epoch),
-    ("former generations have no say", a_commit_of_a_former_generation),
-    ("former generations have no say", a_heartbeat_of_a_former_generation),
-    ("leaders are not awaited for ever", a_leader_that_is_awaited_for_ever),
-    ("assignments are of their generation", an_assignment_of_another_generation),
-    ("a generation has those who joined", a_member_that_has_not_joined),
-    ("former selves are fenced", a_former_self_that_is_nobody),
-    ("partitions change hands when they are given up", a_partition_that_is_given_away_too_early),
+    ("earlier generations are refused", a_commit_of_a_former_generation),
+    ("earlier generations are refused", a_heartbeat_of_a_former_generation),
+    ("silent group leaders are removed", a_leader_that_is_awaited_for_ever),
+    ("assignments belong to their generation", an_assignment_of_another_generation),
+    ("generations consist of joined members", a_member_that_has_not_joined),
+    ("replaced static members are fenced", a_former_self_that_is_nobody),
+    ("partitions are revoked before they are assigned", a_partition_that_is_given_away_too_early),
     ("member epochs rise", a_member_epoch_that_goes_back),
     ("coordinators follow the leadership", a_coordinator_of_a_broker_that_follows),
     ("coordinators follow the leadership", a_coordinator_that_has_not_read_its_log),
     ("coordinators follow the leadership", a_write_that_is_told_of_twice),
-    ("coordinators know what their log says", an_offset_that_is_in_no_log),
+    ("coordinators agree with their log", an_offset_that_is_in_no_log),
     ("coordinators write to enough replicas", a_transaction_log_that_grows_with_too_few),
-    ("rebalances go on", a_member_that_waits_in_a_group_that_is_stable),
+    ("rebalance phases end", a_member_that_waits_in_a_group_that_is_stable),
     ("consumers reach their target", a_consumer_that_stays_behind),
-    ("fetches tell what there is", a_fetch_that_tells_another_watermark),
-    ("fetches tell what there is", a_fetch_that_leaves_out_what_has_changed),
+    ("fetches report the broker's own log", a_fetch_that_tells_another_watermark),
+    ("fetches report the broker's own log", a_fetch_that_leaves_out_what_has_changed),
     ("committed offsets are kept", a_committed_offset_that_is_forgotten),
     ("requests are answered in time", a_request_without_an_answer),
     ("everything comes to rest", a_broker_that_runs_and_stays_fenced),

@@ -1,4 +1,4 @@
-"""What the laws of transactions and producers forgive, and what they do not."""
+"""The losses that laws of transactions and producers excuse, and those that they report."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_an_end_that_partitions_refuse_stays_if_the_coordinator_went_back(
     """Its marker has an epoch that is over in the partition, and leaders refuse it for good."""
     decided(world, epoch=3, version=version)
     written_under(world, written)
-    world.laws.torn.add(partition_of(world).key)
+    world.laws.lossy.add(partition_of(world).key)
     sentence = "transaction tx is PrepareCommit"
     assert sentence in world.unsettled()
     world.laws.transactions_lost = True
@@ -193,7 +193,7 @@ def test_an_aborted_transaction_may_begin_with_what_was_deleted(
     world.history.aborts.append(aborts_told(world, 2, told))
     world.laws.conclude()
     broken = {v.law for v in world.laws.violations}
-    assert ("aborted transactions are told" not in broken) is holds
+    assert ("aborted transactions are listed" not in broken) is holds
 
 
 def test_an_aborted_transaction_after_another_begins_where_the_log_says(world: World) -> None:
@@ -204,7 +204,7 @@ def test_an_aborted_transaction_after_another_begins_where_the_log_says(world: W
     partition.delete_records(1)
     world.history.aborts.append(aborts_told(world, 1, (7, 0)))
     world.laws.conclude()
-    assert "aborted transactions are told" in {v.law for v in world.laws.violations}
+    assert "aborted transactions are listed" in {v.law for v in world.laws.violations}
 
 
 def test_a_marker_is_replicated_that_a_former_leader_has_replicated(world: World) -> None:
@@ -232,7 +232,9 @@ def test_a_marker_that_no_leader_has_replicated_is_missing(world: World) -> None
     complete = TransactionMoved(0, "tx", "PrepareCommit", "CompleteCommit", 7, 0)
     world.cluster.runtime.emit(WatermarkMoved(0, "orders", 0, partition.leader_id, 0, 1, 2))
     world.cluster.runtime.emit(complete)
-    assert [v.law for v in world.laws.violations] == ["transactions move when all is stored"]
+    assert [v.law for v in world.laws.violations] == [
+        "transactions advance when records are replicated"
+    ]
 
 
 def refused_batch(world: World, leader_epoch: int) -> None:
@@ -260,7 +262,7 @@ def test_a_sequence_may_be_out_of_order_after_a_deletion(
     refused_batch(world, 0)
     world.laws.conclude()
     broken = {v.law for v in world.laws.violations}
-    assert ("retries are answered as before" not in broken) is holds
+    assert ("consecutive sequences are accepted" not in broken) is holds
 
 
 @pytest.mark.parametrize(("epoch", "holds"), [(3, True), (4, False)], ids=["former", "newest"])
@@ -272,7 +274,7 @@ def test_a_former_leader_may_call_a_sequence_out_of_order(
     refused_batch(world, epoch)
     world.laws.conclude()
     broken = {v.law for v in world.laws.violations}
-    assert ("retries are answered as before" not in broken) is holds
+    assert ("consecutive sequences are accepted" not in broken) is holds
 
 
 @pytest.mark.parametrize("torn", [False, True])
@@ -282,7 +284,7 @@ def test_a_partition_that_lost_a_marker_takes_what_continues_its_transaction(
     key = partition_of(world).key
     world.history.unfenced.append(Unfenced("a batch was acknowledged", key))
     if torn:
-        world.laws.torn.add(key)
+        world.laws.lossy.add(key)
     world.laws.conclude()
     assert (world.laws.violations == []) is torn
 
@@ -292,7 +294,7 @@ def test_offsets_stay_pending_where_their_marker_was_lost(world: World, *, torn:
     shard = coordinated(world)
     shard.offsets.commit_pending(7, "g", "orders", 0, OffsetAndMetadata(6))
     if torn:
-        world.laws.torn.add(shard.partition.key)
+        world.laws.lossy.add(shard.partition.key)
     world.cluster.runtime.emit(TransactionMoved(0, "tx", "PrepareCommit", "CompleteCommit", 7, 0))
     assert (world.laws.violations == []) is torn
 
@@ -437,7 +439,7 @@ def test_a_watermark_of_before_a_restore_says_nothing_of_a_record_written_after_
     wait(world, 31_000)  # longer than request.timeout.ms
     world.cluster.hold_high_watermark("__transaction_state", 0, release=True)
     world.laws.conclude()
-    assert "coordinators know what their log says" not in {v.law for v in world.laws.violations}
+    assert "coordinators agree with their log" not in {v.law for v in world.laws.violations}
 
 
 def wait(world: World, by_ms: int) -> None:

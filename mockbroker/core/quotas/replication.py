@@ -25,7 +25,17 @@ Side = Literal["leader", "follower"]
 class ReplicationQuota:
     """One side of one broker. `throttled` counts how often it let a replica wait."""
 
-    __slots__ = ("_configs", "_list", "_node_id", "_rate", "_rate_config", "side", "throttled")
+    __slots__ = (
+        "_configs",
+        "_limit",
+        "_limit_version",
+        "_list",
+        "_node_id",
+        "_rate",
+        "_rate_config",
+        "side",
+        "throttled",
+    )
 
     def __init__(self, side: Side, node_id: int, configs: ClusterConfigs) -> None:
         self.side = side
@@ -33,12 +43,14 @@ class ReplicationQuota:
         self._node_id = node_id
         self._configs = configs
         self._rate: SimpleRate | None = None
+        self._limit: int | None = None  # in bytes per second
+        self._limit_version = -1  # the version of the configs at the last read
         self._rate_config = f"{side}.replication.throttled.rate"
         self._list = f"{side}_replication_throttled_replicas"
 
     def throttles(self, partition: Partition, node_id: int, now_ms: int) -> bool:
         """Whether a follower of a partition has to wait."""
-        limit = self._limit()
+        limit = self.limit
         if (
             limit is None
             or node_id in partition.isr
@@ -52,14 +64,23 @@ class ReplicationQuota:
 
     def record(self, partition: Partition, size: int, now_ms: int) -> None:
         """Count the bytes of an answer, if the replica is throttled."""
-        if self._limit() is None or not self._lists(partition):
+        if self.limit is None or not self._lists(partition):
             return
         if self._rate is None:
             windows = Windows.configured(self._configs.get_int, "replication.")
             self._rate = SimpleRate(windows, now_ms)
         self._rate.record(size, now_ms)
 
-    def _limit(self) -> int | None:
+    @property
+    def limit(self) -> int | None:
+        """The rate in bytes per second by the current broker configs; None without one."""
+        version = self._configs.version
+        if version != self._limit_version:
+            self._limit_version = version
+            self._limit = self._read_limit()
+        return self._limit
+
+    def _read_limit(self) -> int | None:
         text = self._configs.dynamic(self._node_id, self._rate_config)
         try:
             return None if text is None else int(text)

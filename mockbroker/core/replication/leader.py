@@ -137,6 +137,8 @@ class LeaderReplication:
 
     def _drop_abandoned(self) -> None:
         """Drop the fetches of followers that have stopped."""
+        if not self._parked:
+            return
         for node_id, (hop, _) in list(self._parked.items()):
             fetcher = hop.replica.fetcher
             if fetcher is None or not fetcher.is_in_flight(hop.fetcher_request.number):

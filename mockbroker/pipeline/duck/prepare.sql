@@ -106,6 +106,27 @@ WHERE NOT g.wanted AND g.bucket = s."offset" // 1024
   AND s."offset" BETWEEN g.first_offset AND g.last_offset AND g.seq > s.append_seq
 GROUP BY k, append_seq, "offset";
 
+-- Batches whose transaction is open again, because all its markers were thrown out, and since when.
+CREATE TEMP TABLE reopened AS
+SELECT s.k, s.append_seq, d.since_seq
+FROM sent AS s JOIN (
+    SELECT k, transaction, max(thrown_seq) AS since_seq
+    FROM (
+        SELECT m.k, m.transaction, m.seq, min(r.seq) AS thrown_seq
+        FROM marked AS m LEFT JOIN (
+            SELECT k, seq, r.first_offset, r.last_offset
+            FROM removals AS r JOIN places USING (run, topic_id, "partition")
+            WHERE coalesce(reason, '')
+                  NOT IN ('retention', 'compaction', 'delete_records', 'topic_deleted')
+        ) AS r ON r.k = m.k AND m."offset" BETWEEN r.first_offset AND r.last_offset
+              AND r.seq > m.seq
+        GROUP BY m.k, m.transaction, m.seq
+    )
+    GROUP BY k, transaction
+    HAVING count(*) = count(thrown_seq)
+) AS d USING (k, transaction)
+WHERE s.append_seq IS NOT NULL;
+
 -- Removed or diverging records with an accepted reason, each with the reason.
 CREATE TEMP TABLE excused AS
 SELECT * FROM (
@@ -297,8 +318,10 @@ JOIN (
                                 least(end_offset - 1, extents.last_offset) // 256)) AS b(bucket)
 ) AS r ON r.k = s.k AND r.bucket = s."offset" // 256
 LEFT JOIN aborted AS a ON a.k = s.k AND a.append_seq = s.append_seq
+LEFT JOIN reopened AS u
+  ON u.k = s.k AND u.append_seq = s.append_seq AND u.since_seq < r.at_seq
 WHERE s."offset" >= r.first_offset AND s."offset" < r.end_offset AND s.append_seq < r.at_seq
-  AND NOT (r.without_aborted AND a.append_seq IS NOT NULL);
+  AND NOT (r.without_aborted AND (a.append_seq IS NOT NULL OR u.append_seq IS NOT NULL));
 
 -- The first record missing from each.
 CREATE TEMP TABLE missing AS

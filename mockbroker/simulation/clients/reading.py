@@ -19,7 +19,7 @@ from mockbroker.simulation.clients.fetch_sessions import (
     SessionRequest,
     sessionless,
 )
-from mockbroker.simulation.history import AbortsTold, Commit, Found, GroupCall, Read
+from mockbroker.simulation.history import AbortsTold, Commit, FetchedOffset, GroupCall, Read
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.fetch import (
@@ -147,7 +147,7 @@ class Reading(SimulatedClient):
         for topic in answer.topics:
             name = topic.name or self.topic_name(topic.topic_id) or ""
             for row in topic.partitions:
-                found = Found(
+                found = FetchedOffset(
                     group, name, row.partition_index, row.committed_offset, asked, told, now_ms
                 )
                 self.history.found.append(found)

@@ -1,8 +1,7 @@
-"""What must hold whatever happens.
+"""The laws: conditions that hold in every run.
 
-Each law looks at what it needs: at partitions that have just changed, at events, or at everything
-at the end. What an action or an unclean election may take is noted where it happens, and no law
-complains of it afterwards.
+A law checks the partitions that have just changed, events, or everything at the end. Losses that an
+action or an unclean election may cause are noted when it happens, and no law reports them later.
 """
 
 from __future__ import annotations
@@ -169,22 +168,24 @@ class Laws(StateJudge):
         ]
         others = [law(self) for law in HISTORY_LAWS if law not in (AcknowledgedKept, Answered)]
         self._laws: list[HistoryLaw] = [*state, self._answered, *others]
-        self._resters = [law for law in state if isinstance(law, CoordinatorsFollow)]
-        self._servants: dict[ApiKey, FetchesTell | ConsumersAdvance | CoordinatorsKnow] = {}
+        self._idle_laws = [law for law in state if isinstance(law, CoordinatorsFollow)]
+        self._answer_laws: dict[ApiKey, FetchesTell | ConsumersAdvance | CoordinatorsKnow] = {}
         for law in state:
             if isinstance(law, FetchesTell):
-                self._servants[ApiKey.FETCH] = law
+                self._answer_laws[ApiKey.FETCH] = law
             elif isinstance(law, ConsumersAdvance):
-                self._servants[ApiKey.CONSUMER_GROUP_HEARTBEAT] = law
+                self._answer_laws[ApiKey.CONSUMER_GROUP_HEARTBEAT] = law
             elif isinstance(law, CoordinatorsKnow):
-                self._servants[ApiKey.OFFSET_COMMIT] = law
+                self._answer_laws[ApiKey.OFFSET_COMMIT] = law
         self._lookers = [law for law in state if type(law).look is not Law.look]
-        # The same for a topic, with laws of the controller or without, as they are needed.
-        self._lookers_of: dict[tuple[str, bool], list[Look]] = {}
-        # What the controller had written of a partition, and the lives of brokers, when the laws of
-        # the controller looked last, by topic and partition.
+        # The same for a topic, with laws of the controller or without, and with those that compare
+        # replicas or without, as they are needed.
+        self._lookers_of: dict[tuple[str, bool, bool], list[Look]] = {}
+        self._liveness: tuple[object, ...] | None = None  # of brokers, at the last look
+        # The controller's state of a partition and the liveness of brokers at the last check of the
+        # controller's laws, by topic and partition.
         self._judged: dict[tuple[str, int], tuple[object, ...]] = {}
-        # Who hears of an event, by its type.
+        # The laws that an event goes to, by its type.
         self._hear: dict[type[Event], list[Callable[[Any], None]]] = {}
         for law in state:
             for kind in law.hears:
@@ -194,7 +195,7 @@ class Laws(StateJudge):
         self._hear.setdefault(RecordsRemoved, []).append(self._records_removed)
         self._hear.setdefault(LeaderChanged, []).append(self._leader_changed)
         self._hear.setdefault(TopicsChanged, []).append(self._topics_changed)
-        self._leavers = [law for law in state if type(law).gone is not Law.gone]
+        self._removal_laws = [law for law in state if type(law).gone is not Law.gone]
         self._before = [law for law in state if type(law).before is not Law.before]
         self._after = [law for law in state if type(law).after is not Law.after]
 
@@ -228,7 +229,7 @@ class Laws(StateJudge):
             if number not in watched:
                 partition.unwatch(self)
                 self._judged.pop((partition.topic.name, partition.index), None)
-                for law in self._leavers:
+                for law in self._removal_laws:
                     law.gone(partition)
         self._watched = watched
 
@@ -242,13 +243,18 @@ class Laws(StateJudge):
                     law.look_again(partition)
 
     def look(self) -> None:
-        """Judge what has changed."""
+        """Check the partitions that have changed."""
         self._watch_new()
         if self.again:
             self._look_again()
         changed, self.changed = self.changed, {}
         cluster = self.cluster
-        lives = observe.lives(cluster)
+        liveness = observe.liveness(cluster)
+        if liveness == self._liveness:
+            liveness = self._liveness  # so that marks of partitions compare fast
+        else:
+            self._liveness = liveness
+        self.is_disturbed = observe.is_disturbed(cluster)
         # Where brokers have images of their own, several objects may stand for one partition.
         for key in dict.fromkeys([each.key for each in changed]):
             partition = cluster.image.partition_by_id(*key)
@@ -256,39 +262,41 @@ class Laws(StateJudge):
                 continue
             views = observe.replicas(cluster, partition)
             topic = partition.topic.name
-            written = self._has_written(topic, partition, lives)
-            for look in self._lookers_of.get((topic, written)) or self._choose(topic, written):
+            which = (topic, self._has_written(topic, partition, liveness), len(views) > 1)
+            for look in self._lookers_of.get(which) or self._choose(*which):
                 look(partition, views)
         self._acknowledged.settle_losses()
 
     def _has_written(
-        self, topic: str, partition: Partition, lives: tuple[object, ...] | None
+        self, topic: str, partition: Partition, liveness: tuple[object, ...] | None
     ) -> bool:
         """Whether the laws of the controller have something new to look at in a partition."""
-        if lives is None:  # brokers may know it as it was
+        if liveness is None:  # brokers may know it as it was
             return True
-        now = (lives, *observe.judged_by_controller(partition))
+        now = (liveness, *observe.judged_by_controller(partition))
         where = (topic, partition.index)
         if self._judged.get(where) == now:
             return False
         self._judged[where] = now
         return True
 
-    def _choose(self, topic: str, written: bool) -> list[Look]:
+    def _choose(self, topic: str, written: bool, several: bool) -> list[Look]:
         """The laws that look at a partition of a topic, in their order."""
-        chosen = self._lookers_of[topic, written] = [
+        chosen = self._lookers_of[topic, written, several] = [
             law.look
             for law in self._lookers
-            if (written or not law.of_controller) and (law.topics is None or topic in law.topics)
+            if (written or not law.of_controller)
+            and (several or not law.of_replicas)
+            and (law.topics is None or topic in law.topics)
         ]
         return chosen
 
     def _partition_told(self, event: LeaderChanged | IsrChanged | ReplicasChanged) -> None:
-        """Laws have judged a state that may be over when they look: they look at all again."""
+        """The state may change back before the next look: all laws look then."""
         self._judged.pop((event.topic, event.partition), None)
 
     def happened(self, event: Event) -> None:
-        """Judge what was told."""
+        """Pass an event to its laws."""
         for hear in self._hear.get(type(event), ()):
             hear(event)
 
@@ -298,13 +306,13 @@ class Laws(StateJudge):
             self._transactions_loaded[event.partition] = partition.log.end_offset
 
     def _records_removed(self, event: RecordsRemoved) -> None:
-        """A coordinator goes by all that its log has when it loads, replicated or not: that may be
-        lost again, after members were told of a generation and leaders of a transaction.
+        """A coordinator loads all records of its log, replicated or not. A later truncation may
+        remove some of them, after members have got a generation and leaders markers.
         """
         if event.reason != "truncation":
             return
         if event.topic == GROUP_METADATA_TOPIC:
-            self.meddled_groups.update(client.group for client in self.world.plan.clients)
+            self.disrupted_groups.update(client.group for client in self.world.plan.clients)
         elif (
             event.topic == observe.TRANSACTIONS
             and event.first_offset < self._transactions_loaded.get(event.partition, 0)
@@ -322,7 +330,7 @@ class Laws(StateJudge):
     # -- what may be lost --------------------------------------------------------------------------
 
     def before(self, step: Step, action: msgspec.Struct | None) -> None:
-        """Note what a step may take away, as long as it can be told. `action` are the arguments of
+        """Note the possible losses of a step before it is performed. `action` has the arguments of
         an action on the cluster.
         """
         self.restoring = step.do == plans.RESTORE
@@ -336,32 +344,34 @@ class Laws(StateJudge):
             case Node(node=node) if step.do == "remove_broker":
                 self._disk_lost(node)
             case AbortTransaction(topic=str() as topic, partition=int() as index):
-                self._note(topic, index, self.meddled)
+                self._note(topic, index, self.ended_by_action)
             case AbortTransaction(transactional_id=str() as name):
                 self._abort(name)
             case AssignGroup(group=group):
-                self.meddled_groups.add(group)
+                self.disrupted_groups.add(group)
             case GroupMember(group=group) | GroupInstance(group=group):
-                self.handled_groups.add(group)
+                self.groups_with_removals.add(group)
             case SetClock():  # members that are connected are waited for longer
-                self.handled_groups.update(client.group for client in self.world.plan.clients)
+                self.groups_with_removals.update(client.group for client in self.world.plan.clients)
             case Watermark(topic=topic) if step.do == "hold_last_stable_offset":
                 found = self.cluster.topics.get(topic)
                 for each in found.partitions if found else ():
                     self.held.add(key_of(each))
             case OneOffset(topic=topic, partition=index, offset=offset):
-                self._note(topic, index, self.torn)
+                self._note(topic, index, self.lossy)
                 partition = self.cluster.partition(topic, index)
                 if partition is not None and offset > partition.high_watermark:
-                    self.forgive(partition)  # it acknowledges what nobody else has
+                    self.excuse(partition)  # it acknowledges records that are not replicated
 
     def _abort(self, transactional_id: str) -> None:
-        """What a producer has open is aborted behind its back. Before TV2 its epoch stays, so that
-        it may go on, and be told that the rest of the transaction is committed.
+        """An action aborts a producer's open transaction. Before TV2 its epoch stays the same, so
+        that it may continue, and commit the rest of the transaction.
         """
         for transaction in self.history.transactions:
             if transaction.transactional_id == transactional_id and transaction.state == OPEN:
-                self.meddled.update((sent.topic_id, sent.partition) for sent in transaction.batches)
+                self.ended_by_action.update(
+                    (sent.topic_id, sent.partition) for sent in transaction.batches
+                )
                 for commit in transaction.commits:
                     commit.voided = True
 
@@ -386,20 +396,20 @@ class Laws(StateJudge):
         self.look()
 
     def _disk_lost(self, node_id: int) -> None:
-        """Partitions of which nobody else is in sync may lose what only this broker has."""
+        """A partition without another in-sync replica may lose the records of this broker."""
         for partition in observe.partitions(self.cluster):
             if node_id not in partition.replicas:
                 continue
             others = {*partition.isr, *partition.elr} - {node_id}
             if not others:
-                self.forgive(partition)
+                self.excuse(partition)
 
     # -- judging -----------------------------------------------------------------------------------
 
-    def silent(self, client: str, call: Call, since_ms: int) -> None:
-        """A client has lost its patience with a broker that ran all the time."""
-        self._answered.silent(client, call, since_ms)
-        self._forwarded.silent(client, call, since_ms)
+    def timed_out(self, client: str, call: Call, since_ms: int) -> None:
+        """A call has timed out, and its broker ran all the time."""
+        self._answered.timed_out(client, call, since_ms)
+        self._forwarded.timed_out(client, call, since_ms)
 
     def produced(self, call: Call, response: ProduceResponse) -> None:
         """A broker that ran all the time has answered a Produce."""
@@ -409,17 +419,17 @@ class Laws(StateJudge):
         self, client: SimulatedClient, call: Call, response: Any, *, late: bool = False
     ) -> None:
         """A broker has made an answer, `late` where it had parked the request."""
-        law = self._servants.get(call.api_key)
+        law = self._answer_laws.get(call.api_key)
         if law is not None and not isinstance(response, Outcome):
             law.served(client, call, response, late=late)
 
     def resting(self) -> None:
-        """Time has passed: judge what should have happened by itself."""
-        for law in self._resters:
+        """Time has passed without faults and requests."""
+        for law in self._idle_laws:
             law.resting()
 
     def conclude(self) -> None:
-        """Everything is over: judge it as a whole."""
+        """Check the whole run at its end."""
         found = list(observe.partitions(self.cluster))
         self.changed.update(dict.fromkeys(found))
         self.look()

@@ -1,8 +1,8 @@
-"""What a law is, and what it may say.
+"""The base of all laws.
 
-There are two kinds. A *law of the history* judges what clients were told, and the logs as they are
-at the end: it holds for any cluster, whoever runs it. A *law of the state* looks into the brokers
-of a simulated cluster while it lives.
+There are two kinds. A *law of the history* checks the answers to clients, and the logs at the end:
+it applies to any cluster. A *law of the state* checks the brokers of a simulated cluster after each
+change.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from mockbroker.core.replication.partition import Partition
 from mockbroker.simulation import observe
 from mockbroker.simulation.history import History
 from mockbroker.simulation.logs import LogView
-from mockbroker.simulation.observe import Moving, ReplicaView, State
+from mockbroker.simulation.observe import ReassignmentView, ReplicaView, State
 from mockbroker.simulation.plan import Plan, Step
 
 Key = tuple[bytes, int]  # topic id and partition
 
-TIME_GOES_ON = "time goes on"  # broken by what goes round and round without any time passing
-NO_FAILURES = "handlers and the core do not fail"
+TIME_GOES_ON = "time goes on"  # violated by an endless loop in which no time passes
+NO_FAILURES = "no exception is raised"
 
-VIOLATIONS_MAX = 20  # of one simulation; what is broken is rarely broken once
+VIOLATIONS_MAX = 20  # of one simulation
 
 
 class Violation(NamedTuple):
@@ -41,7 +41,7 @@ class Violation(NamedTuple):
         return f"{self.law}: {self.message} (after step {self.step}, at {self.at_ms} ms)"
 
 
-class Turns(NamedTuple):
+class Span(NamedTuple):
     """A span of the history."""
 
     begin: int
@@ -49,9 +49,9 @@ class Turns(NamedTuple):
 
 
 class Judge:
-    """What laws of the history judge by, and what they found.
+    """The facts that laws of the history use, and the violations.
 
-    Whoever runs a plan sets `step` as it goes on, and `logs` and `unsettled` once it is over.
+    The driver sets `step` during a plan, and `logs` and `unsettled` at its end.
     """
 
     def __init__(self, history: History) -> None:
@@ -60,21 +60,21 @@ class Judge:
         self.step = -1  # the number of the step that was performed last
         self.violations: list[Violation] = []
         self.logs: list[LogView] = []
-        self.unsettled: list[str] = []  # what has not come to rest, in a sentence each
-        # Partitions in which a transaction was ended by hand, and in which readers may have seen
-        # what was lost later.
-        self.meddled: set[Key] = set()
-        self.torn: set[Key] = set()
-        # Topics that were deleted: who goes by names does not know which of them it read.
+        self.unsettled: list[str] = []  # a sentence for everything that is not at rest
+        # Partitions in which an action has ended a transaction, and in which readers may have seen
+        # records that were lost later.
+        self.ended_by_action: set[Key] = set()
+        self.lossy: set[Key] = set()
+        # Topics that were deleted: clients without topic ids may have read either.
         self.recreated: set[str] = set()
         self.deleted: set[bytes] = set()  # the ids of these topics
-        self.meddled_groups: set[str] = set()
+        self.disrupted_groups: set[str] = set()
         self.transactions_lost = False  # what transaction coordinators knew
-        self.handled_groups: set[str] = set()  # of which an action has sent members away
-        # When coordinators of groups loaded, and when a broker that was deposed had not heard of
-        # that and still coordinated groups; None where nobody can see that.
-        self.group_loads: list[Turns] | None = None
-        self.former_coordinators: list[Turns] | None = None
+        self.groups_with_removals: set[str] = set()  # an action has removed members of them
+        # When group coordinators loaded, and when a deposed leader with an old image still
+        # coordinated groups; None if that cannot be observed.
+        self.group_loads: list[Span] | None = None
+        self.former_coordinators: list[Span] | None = None
         self._told: set[tuple[str, str]] = set()
 
     def broken(self, law: str, message: str) -> None:
@@ -108,12 +108,12 @@ class JudgedWorld(Protocol):
         ...
 
     def unsettled(self) -> list[str]:
-        """What has not come to rest, in a sentence each."""
+        """A sentence for everything that is not at rest."""
         ...
 
 
 class StateJudge(Judge):
-    """What laws of the state judge by, beside the history."""
+    """The facts that laws of the state use beside the history."""
 
     def __init__(self, world: JudgedWorld) -> None:
         super().__init__(world.history)
@@ -122,55 +122,54 @@ class StateJudge(Judge):
         # Partitions that have changed since the laws looked last.
         self.changed: dict[Partition, None] = {}
         # The last state of each partition but one, with the partition epoch.
-        self.former: dict[Key, tuple[int, State, Moving]] = {}
+        self.former: dict[Key, tuple[int, State, ReassignmentView]] = {}
         self.unclean: set[tuple[str, int]] = set()
         self.held: set[Key] = set()  # where an action holds the last stable offset
-        self.restoring = False  # what is told now is of a cluster on its way
-        # What laws want to look at once more, and since when.
+        self.restoring = False  # events are of a cluster that is being restored
+        self.is_disturbed = False  # whether some follower may be unable to fetch, at this look
+        # The partitions that laws check once more, and since when.
         self.again: dict[tuple[Law, Key], int] = {}
 
     def look_later(self, law: Law, partition: Partition) -> None:
         """Let a law look at a partition again once time has passed."""
         self.again.setdefault((law, key_of(partition)), self.history.now_ms())
 
-    def forgive(self, partition: Partition) -> None:
-        """Nobody may rely any more on what a partition had."""
+    def excuse(self, partition: Partition) -> None:
+        """Excuse every loss of a partition's records so far."""
         key = key_of(partition)
-        for sent in self.history.sent:  # what is on its way back to its client among it
+        for sent in self.history.sent:  # also with an answer in flight
             if (sent.topic_id, sent.partition) == key:
                 sent.voided = sent.voided or "disk lost"
-        self.tear(partition)
+        self.mark_lossy(partition)
 
-    def tear(self, partition: Partition) -> None:
-        """A partition may have lost what readers and coordinators have seen there."""
-        self.torn.add(key_of(partition))
+    def mark_lossy(self, partition: Partition) -> None:
+        """A partition may have lost records that readers and coordinators have seen."""
+        self.lossy.add(key_of(partition))
         if observe.is_coordinator_log(partition.topic.name):
             self.forget_coordination(partition.topic.name)
 
     def forget_coordination(self, topic: str) -> None:
-        """What coordinators knew may be lost: groups begin anew, and transactions stay undecided.
+        """Coordinators may have lost their state: groups begin anew, and transactions stay open.
 
-        A producer whose transactional id is not known any more gets an id of its own, and nobody
-        ends what it had open.
+        A producer with a lost transactional id gets another producer id, and no coordinator ends
+        its open transaction.
         """
         self.transactions_lost |= topic == observe.TRANSACTIONS
         self.void_commits(None)
-        self.meddled_groups.update(client.group for client in self.world.plan.clients)
+        self.disrupted_groups.update(client.group for client in self.world.plan.clients)
         for transaction in self.history.transactions:
             for sent in transaction.batches:
-                self.meddled.add((sent.topic_id, sent.partition))
+                self.ended_by_action.add((sent.topic_id, sent.partition))
 
     def void_commits(self, topic: str | None) -> None:
-        """What was committed for a topic, or for all with None, may be lost."""
+        """The offsets committed for a topic, or for all with None, may be lost."""
         for commit in self.history.commits:
             if topic is None or commit.topic == topic:
                 commit.voided = True
 
     def may_hang(self, partition: Partition) -> bool:
-        """Whether a transaction may stay open here for good: its marker was lost, or nobody knows
-        any more that there is one to write.
-        """
-        return self.transactions_lost or key_of(partition) in self.torn
+        """Whether a transaction may stay open: its marker or its coordinator's record was lost."""
+        return self.transactions_lost or key_of(partition) in self.lossy
 
 
 class HistoryLaw:
@@ -185,26 +184,28 @@ class HistoryLaw:
         self.begin()
 
     def begin(self) -> None:
-        """Make what the law remembers."""
+        """Initialize the state of the law."""
 
     def broken(self, message: str) -> None:
-        """Say that the law does not hold."""
+        """Note a violation of this law."""
         self.judge.broken(self.name, message)
 
     def forget(self) -> None:
-        """The cluster was put back to what it was: nothing follows from the past."""
+        """A snapshot was restored: forget the past."""
 
     def conclude(self) -> None:
-        """Everything is over and at rest."""
+        """The run is over, and everything is at rest."""
 
 
 class Law(HistoryLaw):
     """One law of the state. It hears of the kinds of events that it names in `hears`."""
 
     hears: tuple[type[Event], ...] = ()
-    # Whether it looks at no more than what the controller has written of a partition and what lives
-    # the brokers have: it need not look where neither has changed.
+    # Whether it depends only on the controller's state of a partition and on the liveness of
+    # brokers: it is not checked if neither has changed.
     of_controller = False
+    # Whether it compares replicas: it need not look where all share one log.
+    of_replicas = False
     # The topics that it looks at; None for all.
     topics: frozenset[str] | None = None
 
@@ -222,7 +223,7 @@ class Law(HistoryLaw):
         """No image has this object any more."""
 
     def happened(self, event: Event) -> None:
-        """Something of a kind in `hears` was told."""
+        """An event of a type in `hears` was emitted."""
 
     def before(self, step: Step) -> None:
         """A step of the plan is about to be performed."""

@@ -18,7 +18,7 @@ from mockbroker.core.events import (
 from mockbroker.core.replication.partition import NO_LEADER, Partition
 from mockbroker.simulation import observe
 from mockbroker.simulation.laws.base import Key, Law, key_of, name_of
-from mockbroker.simulation.observe import Moving, ReplicaView, State
+from mockbroker.simulation.observe import ReassignmentView, ReplicaView, State
 from mockbroker.simulation.plan import Step
 
 # Why the ISR changes when a leader has asked for it.
@@ -37,14 +37,16 @@ def _changed_partition(law: Law, event: Event) -> Partition | None:
 
 
 class Transitions(Law):
-    """Not a law, but what laws of the controller go by: the last states of each partition."""
+    """No law: notes the last states of each partition for the laws of the controller."""
 
     name = "states are noted"
     hears = (LeaderChanged, IsrChanged, ReplicasChanged)
     of_controller = True
 
     def begin(self) -> None:
-        self.current: dict[Key, tuple[int, State, Moving]] = {}  # with the partition epoch
+        self.current: dict[
+            Key, tuple[int, State, ReassignmentView]
+        ] = {}  # with the partition epoch
         self.laws.former.clear()
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
@@ -63,15 +65,15 @@ class Transitions(Law):
                 self.laws.former[key] = known
             cluster = self.laws.cluster
             state = observe.state_of(partition)
-            moving = observe.moving(cluster, partition)
-            self.current[key] = (partition.partition_epoch, state, moving)
+            reassignment = observe.reassignment_of(cluster, partition)
+            self.current[key] = (partition.partition_epoch, state, reassignment)
 
     def forget(self) -> None:
         self.begin()
 
 
 class _OfChanges(Law):
-    """A law that judges what the controller tells of a change, by the state before it."""
+    """A law that compares a change by the controller with the state before it."""
 
     def happened(self, event: Event) -> None:
         if self.laws.restoring or not isinstance(
@@ -90,16 +92,16 @@ class _OfChanges(Law):
         partition: Partition,
         event: LeaderChanged | IsrChanged | ReplicasChanged,
         former: State,
-        moving: Moving,
+        reassignment: ReassignmentView,
     ) -> None:
         """The controller has changed a partition, which was in this state before."""
         raise NotImplementedError
 
 
 class StatesHaveEpochs(Law):
-    """Leader, ISR, eligible leaders and replicas of a partition change only with a higher
-    partition epoch, the leader only with a higher leader epoch; and every broker knows the
-    partition as it was under one of them.
+    """Leader, ISR, ELR and replicas of a partition change only with a higher partition epoch, and
+    the leader only with a higher leader epoch. The image of every broker has the partition as it
+    was in one partition epoch.
     """
 
     name = "a partition epoch is one state"
@@ -168,9 +170,8 @@ def _said(state: State) -> str:
 
 
 class ElectedInSync(_OfChanges):
-    """A leader comes from the ISR; from the eligible leaders only where nobody of the ISR is
-    alive; and from elsewhere only in an election that says it is unclean, which leaves nobody in
-    sync but the one elected.
+    """A new leader was in the ISR. It was in the ELR only if no member of the ISR is alive. Any
+    other election is reported as unclean, and leaves the leader alone in the ISR.
     """
 
     name = "leaders come from the ISR"
@@ -181,7 +182,7 @@ class ElectedInSync(_OfChanges):
         partition: Partition,
         event: LeaderChanged | IsrChanged | ReplicasChanged,
         former: State,
-        moving: Moving,  # noqa: ARG002
+        reassignment: ReassignmentView,  # noqa: ARG002
     ) -> None:
         if not isinstance(event, LeaderChanged) or event.leader_id == NO_LEADER:
             return
@@ -209,12 +210,11 @@ class ElectedInSync(_OfChanges):
 
 
 class SyncedAreAlive(_OfChanges):
-    """Who is in sync is alive and has its log directory, unless nobody else is left of an ISR
-    without eligible leaders. A leader that asks for another ISR adds one replica, or takes some
-    out.
+    """Members of the ISR are alive and have their log directory, except for the last member of an
+    ISR without KIP-966. An AlterPartition adds one replica, or removes some.
     """
 
-    name = "who is in sync is alive"
+    name = "in-sync replicas are alive"
     hears = (IsrChanged, LogDirFailed)
     of_controller = True
 
@@ -237,12 +237,12 @@ class SyncedAreAlive(_OfChanges):
         partition: Partition,
         event: LeaderChanged | IsrChanged | ReplicasChanged,
         former: State,
-        moving: Moving,
+        reassignment: ReassignmentView,
     ) -> None:
         if not isinstance(event, IsrChanged):
             return
         joined = [n for n in event.isr if n not in former.isr]
-        left = [n for n in former.isr if n not in event.isr and n not in moving.removing]
+        left = [n for n in former.isr if n not in event.isr and n not in reassignment.removing]
         if (event.reason == _CAUGHT_UP and (len(joined) != 1 or left)) or (
             event.reason == _LAGGING and joined
         ):
@@ -253,11 +253,9 @@ class SyncedAreAlive(_OfChanges):
 
 
 class UncleanEndsCount(Law):
-    """With eligible leaders (KIP-966) a broker whose process ended without a clean shutdown is
-    neither in sync nor eligible when it is unfenced again.
-    """
+    """With KIP-966, a broker that is unfenced after an unclean shutdown is in no ISR and no ELR."""
 
-    name = "unclean ends are not forgotten"
+    name = "unclean shutdowns leave the ISR"
     hears = (BrokerChanged,)
 
     def begin(self) -> None:
@@ -288,7 +286,7 @@ class UncleanEndsCount(Law):
 
 
 class ReassignmentsEnd(_OfChanges):
-    """A reassignment ends when all replicas that shall stay are in sync, or is called off."""
+    """A reassignment ends when all of the target replicas are in sync, or is cancelled."""
 
     name = "reassignments end in sync"
     hears = (ReplicasChanged,)
@@ -298,14 +296,14 @@ class ReassignmentsEnd(_OfChanges):
         partition: Partition,
         event: LeaderChanged | IsrChanged | ReplicasChanged,
         former: State,
-        moving: Moving,
+        reassignment: ReassignmentView,
     ) -> None:
         if not isinstance(event, ReplicasChanged) or event.adding or event.removing:
             return
         left = set(former.replicas) - set(event.replicas)
-        came = set(event.replicas) & set(moving.adding)
-        if not came and not left - set(moving.adding):
-            return  # called off, or another order
+        came = set(event.replicas) & set(reassignment.adding)
+        if not came and not left - set(reassignment.adding):
+            return  # cancelled, or another order
         absent = [n for n in event.replicas if n not in partition.isr]
         if absent:
             self.broken(
@@ -315,11 +313,11 @@ class ReassignmentsEnd(_OfChanges):
 
 
 class LeadersWherePossible(Law):
-    """A partition has a leader as long as somebody of its ISR, or without one of its eligible
-    leaders, is alive; unless an action has dropped the leader.
+    """A partition has a leader if a member of its ISR is alive, or of its ELR if the ISR is empty.
+    The exception is a leader that an action has dropped.
     """
 
-    name = "there is a leader where one can be"
+    name = "eligible replicas lead"
     hears = (LeaderChanged, BrokerChanged)
     of_controller = True
 
@@ -358,7 +356,7 @@ class LeadersWherePossible(Law):
             )
 
     def forget(self) -> None:
-        """Where the leader was dropped when the snapshot was taken, it is again."""
+        """The snapshot has partitions without a leader, too."""
         cluster = self.laws.cluster
         self._dropped = {
             key_of(each) for each in observe.partitions(cluster) if each.leader_id == NO_LEADER
@@ -366,11 +364,11 @@ class LeadersWherePossible(Law):
 
 
 class OrderlyEnds(Law):
-    """A broker that shuts down in an orderly way leaves every ISR in which it is not alone before
-    its process ends.
+    """A controlled shutdown removes the broker from every ISR with another member, before its
+    process ends.
     """
 
-    name = "orderly ends leave the ISR first"
+    name = "controlled shutdowns leave the ISR"
     hears = (BrokerChanged,)
 
     def begin(self) -> None:
@@ -394,8 +392,8 @@ class OrderlyEnds(Law):
 
 
 class LargestGroupHasController(Law):
-    """When links between brokers are cut or healed, the controller is in the largest group of
-    running brokers that reach each other, or in one of them.
+    """After a change of links, the controller is in the largest group of running brokers that
+    reach each other, or in one of several largest groups.
     """
 
     name = "the largest group has the controller"

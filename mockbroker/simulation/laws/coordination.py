@@ -1,4 +1,4 @@
-"""Laws of groups, committed offsets, answers, and of how it all ends."""
+"""Laws of groups, of committed offsets, of answers, and of the state at the end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from mockbroker.handlers.base import APIS, FORWARDING_TIMEOUT_MS
-from mockbroker.simulation.history import Commit, Found
+from mockbroker.simulation.history import Commit, FetchedOffset
 from mockbroker.simulation.laws.base import HistoryLaw
 from mockbroker.simulation.script import Call
 from mockbroker_protocol import ApiKey
@@ -17,7 +17,7 @@ _NEVER = sys.maxsize
 
 class OwnedOnce(HistoryLaw):
     """Within a generation of a classic group, and within an epoch of a consumer group, no partition
-    is given to two members; and no member goes back to an earlier generation or epoch.
+    is assigned to two members. The generation or epoch of a member does not decrease.
     """
 
     name = "partitions are owned once"
@@ -26,7 +26,7 @@ class OwnedOnce(HistoryLaw):
         owners: dict[tuple[str, int, tuple[str, int]], str] = {}
         epochs: dict[tuple[str, str], int] = {}
         for owned in self.judge.history.owned:
-            if owned.group in self.judge.meddled_groups:
+            if owned.group in self.judge.disrupted_groups:
                 continue
             member = (owned.group, owned.member)
             if owned.epoch < epochs.get(member, -1):
@@ -49,10 +49,9 @@ class OwnedOnce(HistoryLaw):
 
 
 class CommitsKept(HistoryLaw):
-    """Whoever asks for a committed offset is told the one that was acknowledged last, or that
-    somebody was told of before, or one that came after it, unless an unclean election, a lost disk
-    or a deletion took it. What a member commits that has not heard of a deletion is of the former
-    topic.
+    """OffsetFetch returns the offset that was acknowledged or returned last, or a later one, unless
+    an unclean election, a lost disk or a deletion removed it. A commit by a member that does not
+    know of a topic's deletion belongs to the deleted topic.
     """
 
     name = "committed offsets are kept"
@@ -63,7 +62,7 @@ class CommitsKept(HistoryLaw):
             commits[commit.group, commit.topic, commit.partition].append(commit)
         seen: dict[Commit, int] = {}  # when a commit was first told of
         for found in self.judge.history.found:
-            if found.group in self.judge.meddled_groups:
+            if found.group in self.judge.disrupted_groups:
                 continue
             some = commits[found.group, found.topic, found.partition]
             self._judge(found, some, seen)
@@ -75,7 +74,7 @@ class CommitsKept(HistoryLaw):
             if found.offset >= 0 and len(told) == 1:  # -1 may have been committed, or nothing
                 seen.setdefault(told[0], found.told)
 
-    def _judge(self, found: Found, commits: list[Commit], seen: dict[Commit, int]) -> None:
+    def _judge(self, found: FetchedOffset, commits: list[Commit], seen: dict[Commit, int]) -> None:
         before = [
             c
             for c in commits
@@ -104,7 +103,7 @@ class CommitsKept(HistoryLaw):
 
     @staticmethod
     def _is_before(commit: Commit, latest: Commit) -> bool:
-        """Whether one was surely written before another, so that it is not in force any more."""
+        """Whether a commit was certainly replaced by a later one."""
         if commit.written >= 0:
             return commit.written < latest.sent
         return 0 <= commit.acked < latest.sent and not commit.doubtful
@@ -116,14 +115,14 @@ class CommitsKept(HistoryLaw):
 
 
 class Answered(HistoryLaw):
-    """A broker that runs answers every request in time: what it parks, by the deadline that the
-    request gives it, or as soon as a clock that is moved on has arrived.
+    """A running broker answers every request in time: a parked one by the deadline in the request,
+    or right after a jump of the clock past it.
     """
 
     name = "requests are answered in time"
 
-    def silent(self, client: str, call: Call, since_ms: int) -> None:
-        """A client has lost its patience with a broker that ran all the time."""
+    def timed_out(self, client: str, call: Call, since_ms: int) -> None:
+        """A call has timed out, and its broker ran all the time."""
         if call.timeout_ms <= longest_ms(call, self.judge.history.rebalance_ms):
             return
         self.broken(
@@ -133,11 +132,11 @@ class Answered(HistoryLaw):
 
 
 class FetchesFit(HistoryLaw):
-    """A Fetch is answered with what it, or its session, asked for: these partitions, and records
-    from these offsets on, below the watermark that the answer tells.
+    """A Fetch answer has only partitions of the request or its session, and records from the
+    requested offset up to the watermark in the answer.
     """
 
-    name = "fetches are answered as asked"
+    name = "fetches return what was requested"
 
     def conclude(self) -> None:
         for sentence in self.judge.history.misfits:
@@ -155,10 +154,10 @@ _BETWEEN_BROKERS_MS = 30_000  # request.timeout.ms
 
 
 def longest_ms(call: Call, rebalance_ms: Mapping[str, int]) -> int:
-    """How long a broker may take over a request, in ms; given the longest rebalance timeout of each
-    group.
+    """The longest time in ms until a request is answered, with the longest rebalance timeout of
+    each group.
     """
-    if APIS[call.api_key].forwarded:  # those wait for a controller, if there is none
+    if APIS[call.api_key].forwarded:  # it may wait for a controller
         return FORWARDING_TIMEOUT_MS + _SLACK_MS
     request = call.request
     match call.api_key:
@@ -184,10 +183,9 @@ def longest_ms(call: Call, rebalance_ms: Mapping[str, int]) -> int:
 
 
 class AtRest(HistoryLaw):
-    """Once faults stop and time passes, everything comes to rest: brokers that run are not fenced,
-    no transaction is open, every replica is in sync, and every group is stable or empty. A
-    partition that a reassignment has left with no eligible leader waits for an operator, and
-    transactions with it.
+    """After the faults, all running brokers are unfenced, no transaction is open, every replica is
+    in sync, and every group is stable or empty. Exception: a reassignment may leave a partition
+    without an eligible leader, which only an operator can repair.
     """
 
     name = "everything comes to rest"

@@ -1,4 +1,4 @@
-"""Laws of what coordinators know, whom they let wait, and what a Fetch tells of a broker's copy."""
+"""Laws of the state of coordinators, and of Fetch answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mockbroker.core.replication.partition import Partition
 from mockbroker.simulation import observe
 from mockbroker.simulation.clients.base import SimulatedClient
 from mockbroker.simulation.clients.reading import Reading
-from mockbroker.simulation.laws.base import Key, Law, Turns, key_of, name_of
+from mockbroker.simulation.laws.base import Key, Law, Span, key_of, name_of
 from mockbroker.simulation.observe import ReplicaView, Shard
 from mockbroker.simulation.observe_coordinators import StoredRecords, memory_and_log, stored_by
 from mockbroker.simulation.plan import Step
@@ -20,9 +20,8 @@ _DEAD = "Dead"
 
 
 class CoordinatorsFollow(Law):
-    """A coordinator speaks for the partitions that its broker leads, under the epoch and by the log
-    that it leads them with. It has read them before anybody asks, unless they are empty. Whoever
-    waits for a write is told once how it went.
+    """A coordinator uses the log and the leader epoch of its broker's image. It loads each
+    partition with records before a request needs it. Each waiting request is answered once.
     """
 
     name = "coordinators follow the leadership"
@@ -35,18 +34,18 @@ class CoordinatorsFollow(Law):
                 continue
             if not observe.fits(broker, found):
                 self.broken(
-                    f"broker {broker.node_id} goes by a former state of {name_of(partition)}"
+                    f"broker {broker.node_id} coordinates a former state of {name_of(partition)}"
                 )
-            for offset in observe.told_already(found):
+            for offset in observe.answered_already(found):
                 self.broken(
-                    f"somebody would be told twice of offset {offset} of {name_of(partition)}"
+                    f"a request would be answered twice (offset {offset} of {name_of(partition)})"
                 )
 
     def resting(self) -> None:
-        """Time has passed, and nobody has looked into coordinators yet."""
+        """Time has passed without requests to coordinators."""
         cluster = self.laws.cluster
         for broker in cluster.processes.values():
-            for partition in observe.unread(broker):
+            for partition in observe.not_loaded(broker):
                 self.broken(
                     f"broker {broker.node_id} leads {name_of(partition)}, and has not read it"
                 )
@@ -58,24 +57,24 @@ class _Spans:
     def __init__(self, turn: Callable[[], int]) -> None:
         self._turn = turn
         self._since: dict[Key, int] = {}  # the turn when it was first seen
-        self.spans: list[Turns] = []
+        self.spans: list[Span] = []
 
     def note(self, key: Key, *, holds: bool) -> None:
         """It is so now, or is not."""
         if holds:
             self._since.setdefault(key, self._turn())
         elif key in self._since:
-            self.spans.append(Turns(self._since.pop(key), self._turn()))
+            self.spans.append(Span(self._since.pop(key), self._turn()))
 
     def conclude(self) -> None:
-        """What is so ends now."""
+        """End the open spans."""
         for key in list(self._since):
             self.note(key, holds=False)
 
 
 class GroupCoordinators(Law):
-    """Not a law, but what laws go by: when coordinators of groups load, and when a broker that was
-    deposed has not heard of that.
+    """No law: notes when group coordinators load, and when a deposed leader still coordinates
+    groups because its image is old.
     """
 
     name = "group coordinators are noted"
@@ -117,12 +116,12 @@ class GroupCoordinators(Law):
 
 
 class CoordinatorsKnow(Law):
-    """What a coordinator knows of committed offsets, of consumer groups and of transactions is what
-    the records of its partition say. A coordinator of transactions that has given up waiting until
-    a record is replicated goes by the one before.
+    """The committed offsets, consumer groups and transactions of a coordinator are those in the
+    records of its partition. A transaction coordinator ignores a record that was not replicated in
+    time.
     """
 
-    name = "coordinators know what their log says"
+    name = "coordinators agree with their log"
     topics = observe.COORDINATOR_LOGS
 
     def begin(self) -> None:
@@ -154,7 +153,7 @@ class CoordinatorsKnow(Law):
                 self._judge(partition, shard)
 
     def served(self, client: SimulatedClient, call: Call, response: Any, *, late: bool) -> None:
-        """A broker has answered OffsetCommit: what it has refused is in neither of them."""
+        """A broker has answered OffsetCommit: refused offsets are neither in memory nor logged."""
         del client, late
         broker = self.laws.cluster.processes.get(call.node_id)
         refused = any(row.error_code for topic in response.topics for row in topic.partitions)
@@ -192,9 +191,7 @@ class CoordinatorsKnow(Law):
 
 
 class EnoughReplicas(Law):
-    """Records of transactions are written only while as many replicas are in sync as
-    min.insync.replicas wants.
-    """
+    """Records of transactions are written only while the ISR has `min.insync.replicas` members."""
 
     name = "coordinators write to enough replicas"
     topics = frozenset((observe.TRANSACTIONS,))
@@ -223,11 +220,11 @@ class EnoughReplicas(Law):
 
 
 class PhasesEnd(Law):
-    """A phase of a rebalance has an end that does not depend on members, nobody is left waiting for
-    a phase that is over, and a group moves only where its coordinator has it.
+    """Each phase of a rebalance has a deadline. No request waits for a phase that is over. A group
+    changes its state only at its coordinator.
     """
 
-    name = "rebalances go on"
+    name = "rebalance phases end"
     hears = (GroupMoved,)
 
     def happened(self, event: Event) -> None:
@@ -245,8 +242,8 @@ class PhasesEnd(Law):
 
 
 class ConsumersAdvance(Law):
-    """A member of a consumer group that has what it is to have is at the epoch of the assignment,
-    and it waits only for partitions that another member still has.
+    """A member of a consumer group with its target assignment has the epoch of that assignment. An
+    unreleased member waits for partitions that another member still has.
     """
 
     name = "consumers reach their target"
@@ -262,11 +259,12 @@ class ConsumersAdvance(Law):
 
 
 class FetchesTell(Law):
-    """A Fetch tells the watermarks of the broker's own copy; that a consumer's history is another
-    one than the log's; and in a session all that has changed since the last answer.
+    """A Fetch answer has the watermarks of the broker's own replica, and the diverging epoch if the
+    consumer's last fetched epoch is not the log's. In a session it has every partition that has
+    changed since the last answer.
     """
 
-    name = "fetches tell what there is"
+    name = "fetches report the broker's own log"
 
     def served(self, client: SimulatedClient, call: Call, response: Any, *, late: bool) -> None:
         """A broker has answered a Fetch."""
@@ -301,7 +299,7 @@ class FetchesTell(Law):
         asked: Any,
         heard: tuple[int, int] | None,
     ) -> None:
-        name = f"{client.name} was not told of {name_of(seen)}"
+        name = f"{client.name} got no answer for {name_of(seen)}"
         if 0 <= asked.current_leader_epoch != seen.leader_epoch:
             self.broken(f"{name}, which has another leader epoch than {asked.current_leader_epoch}")
         now = (view.high_watermark, view.log.start_offset)
@@ -316,7 +314,7 @@ class FetchesTell(Law):
         asked: Any,
         data: Any,
     ) -> None:
-        name = f"{client.name} was told of {name_of(seen)}"
+        name = f"{client.name} got for {name_of(seen)}"
         told = (data.high_watermark, data.log_start_offset)
         now = (view.high_watermark, view.log.start_offset)
         if told != now:

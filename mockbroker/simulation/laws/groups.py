@@ -1,6 +1,6 @@
-"""Laws of what members of groups are told: generations, assignments, and whose a partition is.
+"""Laws of groups: generations, assignments, and the owners of partitions.
 
-All of them hold for any cluster: they go by the requests of members and the answers to them.
+They apply to any cluster: they check the requests of members and the answers.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from mockbroker.simulation.history import GroupCall
-from mockbroker.simulation.laws.base import HistoryLaw, Turns
+from mockbroker.simulation.laws.base import HistoryLaw, Span
 from mockbroker_protocol import ErrorCode
 
-# A session is at least that long (group.min.session.timeout.ms and what clients ask for): who was
-# heard of within that time is a member.
+# A session is at least that long (group.min.session.timeout.ms and the clients' settings): a client
+# with a request in that time is a member.
 _SESSION_MS = 3_000
 _SLACK_MS = 1_000
 _TAKEN_FOR_ANYBODY = frozenset(
@@ -42,7 +42,7 @@ class _GroupLaw(HistoryLaw):
         for call in self.judge.history.group_calls:
             if (
                 call.protocol == self.protocol
-                and call.group not in self.judge.meddled_groups
+                and call.group not in self.judge.disrupted_groups
                 and not self._is_blind(call)
             ):
                 groups[call.group].append(call)
@@ -67,20 +67,19 @@ class _GroupLaw(HistoryLaw):
         return f"at {at_ms - self.judge.start_ms} ms"
 
 
-def _is_within(call: GroupCall, spans: list[Turns] | None) -> bool:
+def _is_within(call: GroupCall, spans: list[Span] | None) -> bool:
     """Whether a request may have been answered in one of the spans, where they are known."""
     return spans is None or any(span.begin < call.told and call.sent < span.end for span in spans)
 
 
 class FormerGenerationsEnd(_GroupLaw):
-    """Once a member has its assignment of a generation of a classic group, nobody is answered
-    without an error under an earlier one: no JoinGroup, SyncGroup or OffsetCommit, and no Heartbeat
-    unless a coordinator loads, which answers Heartbeat before it knows the group. A coordinator
-    that was deposed and has not heard of it still answers what is not written: a JoinGroup, a
-    Heartbeat, and a SyncGroup without assignments.
+    """Once a member has its assignment of a generation of a classic group, JoinGroup, SyncGroup,
+    OffsetCommit and Heartbeat of an earlier generation get an error. Exceptions: a coordinator that
+    loads answers Heartbeat, and a deposed coordinator with an old image answers requests that write
+    no record (JoinGroup, Heartbeat, SyncGroup without assignments).
     """
 
-    name = "former generations have no say"
+    name = "earlier generations are refused"
 
     def judge_group(self, calls: list[GroupCall]) -> None:
         turns: list[int] = []  # when a generation was first known to be in force
@@ -121,11 +120,11 @@ def _synced(calls: list[GroupCall]) -> Iterator[GroupCall]:
 
 
 class LeadersAreNotAwaited(_GroupLaw):
-    """A leader of a classic group that does not send SyncGroup within the rebalance timeout is a
-    member no more: its heartbeats are refused.
+    """A leader of a classic group that does not send SyncGroup within the rebalance timeout is
+    removed from the group: its heartbeats are refused.
     """
 
-    name = "leaders are not awaited for ever"
+    name = "silent group leaders are removed"
 
     def judge_group(self, calls: list[GroupCall]) -> None:
         longest_ms = self.judge.history.rebalance_ms.get(calls[0].group, 0) + _SLACK_MS
@@ -144,7 +143,7 @@ class LeadersAreNotAwaited(_GroupLaw):
                 call.what == "heartbeat"
                 and call.succeeded
                 and call.sent_ms > join.told_ms + longest_ms
-                and call.group not in self.judge.handled_groups
+                and call.group not in self.judge.groups_with_removals
             ):
                 self.broken(
                     f"group {call.group}: {call.client} leads generation {call.generation} since "
@@ -154,11 +153,11 @@ class LeadersAreNotAwaited(_GroupLaw):
 
 
 class AssignmentsFit(_GroupLaw):
-    """What a member of a classic group is given in a generation is what the leader of that
-    generation has sent for it.
+    """A member of a classic group gets the assignment that the leader of its generation has sent
+    for it.
     """
 
-    name = "assignments are of their generation"
+    name = "assignments belong to their generation"
 
     def judge_group(self, calls: list[GroupCall]) -> None:
         made: dict[int, list[GroupCall]] = defaultdict(list)
@@ -189,11 +188,11 @@ class AssignmentsFit(_GroupLaw):
 
 
 class OnlyWhoJoined(_GroupLaw):
-    """The members of which the leader of a generation is told have joined it: who is no static
-    member and has not sent JoinGroup since it was told of an earlier generation is not among them.
+    """The members that the leader of a generation gets have joined that generation. A dynamic
+    member is not among them without a JoinGroup since its earlier generation.
     """
 
-    name = "a generation has those who joined"
+    name = "generations consist of joined members"
 
     def judge_group(self, calls: list[GroupCall]) -> None:
         joins: dict[str, list[GroupCall]] = defaultdict(list)
@@ -225,11 +224,11 @@ class OnlyWhoJoined(_GroupLaw):
 
 
 class FormerSelvesAreFenced(_GroupLaw):
-    """Once a static member has its assignment as another process, the former one is answered
-    FENCED_INSTANCE_ID, so that it ends, and does not join again.
+    """Once another process with the same instance id has its assignment, requests of the replaced
+    static member get FENCED_INSTANCE_ID, so that it ends and does not join again.
     """
 
-    name = "former selves are fenced"
+    name = "replaced static members are fenced"
 
     def judge_group(self, calls: list[GroupCall]) -> None:
         by_instance: dict[str, list[GroupCall]] = defaultdict(list)
@@ -256,7 +255,7 @@ class FormerSelvesAreFenced(_GroupLaw):
             call.member == self_.member
             or not was_before
             or call.told_ms - self_.sent_ms >= _SESSION_MS
-            or call.group in self.judge.handled_groups
+            or call.group in self.judge.groups_with_removals
             or call.error not in _TAKEN_FOR_ANYBODY
         ):
             return
@@ -288,11 +287,11 @@ class _Life:
 
 
 class HandedOver(_GroupLaw):
-    """A member of a consumer group is given a partition only after the one that had it has said
-    that it has given it up, or is a member no more.
+    """A member of a consumer group gets a partition only after its former owner has reported that
+    it has revoked it, or has left the group.
     """
 
-    name = "partitions change hands when they are given up"
+    name = "partitions are revoked before they are assigned"
     protocol = "consumer"
 
     def judge_group(self, calls: list[GroupCall]) -> None:
@@ -334,7 +333,7 @@ class HandedOver(_GroupLaw):
 
 
 class MemberEpochsRise(_GroupLaw):
-    """The epoch of a member of a consumer group does not go back from one heartbeat to the next."""
+    """The epoch of a member of a consumer group does not decrease."""
 
     name = "member epochs rise"
     protocol = "consumer"

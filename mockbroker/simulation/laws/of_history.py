@@ -1,4 +1,4 @@
-"""The laws that hold for any cluster: they need nothing but a history and the logs at the end."""
+"""The laws of the history, which apply to any cluster: they need a history and the final logs."""
 
 from __future__ import annotations
 
@@ -64,15 +64,15 @@ HISTORY_LAWS: tuple[type[HistoryLaw], ...] = (
 
 
 class HistoryLaws(Judge):
-    """All of them over one history, whoever ran the cluster."""
+    """All laws of the history over one history, of any cluster."""
 
     def __init__(self, history: History) -> None:
         super().__init__(history)
         self._answered = Answered(self)
 
-    def silent(self, client: str, call: Call, since_ms: int) -> None:
-        """A client has lost its patience with a broker that ran all the time."""
-        self._answered.silent(client, call, since_ms)
+    def timed_out(self, client: str, call: Call, since_ms: int) -> None:
+        """A call has timed out, and its broker ran all the time."""
+        self._answered.timed_out(client, call, since_ms)
 
     def conclude(self, logs: list[LogView], unsettled: list[str]) -> None:
         """Everything is over, with these logs and what is not at rest: judge it as a whole."""

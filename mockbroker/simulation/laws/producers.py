@@ -1,4 +1,4 @@
-"""Laws of what logs know of their producers, and of markers and the end of a transaction."""
+"""Laws of the producer state of logs, of markers, and of the end of transactions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COMPLETE = ("CompleteCommit", "CompleteAbort")
 
 
 class _Producer:
-    """What the batches of one producer id come to, in one log."""
+    """The state of one producer id that follows from its batches in one log."""
 
     __slots__ = ("batches", "epoch", "last_sequence", "transaction_start")
 
@@ -92,11 +92,11 @@ class _Replay:
 
 
 class ProducersFollow(Law):
-    """What a log knows of its producers, of aborted transactions and of leader epochs is what
-    follows from its batches: on leaders after each append, on others after each cut.
+    """The producers, the aborted transactions and the leader epochs of a log are those that follow
+    from its batches: on leaders after each append, on followers after each truncation.
     """
 
-    name = "logs know what they hold"
+    name = "the state of a log follows from its batches"
     hears = (LogTruncated,)
 
     def begin(self) -> None:
@@ -127,7 +127,7 @@ class ProducersFollow(Law):
     def _judge(self, partition: Partition, view: ReplicaView) -> None:
         log = view.log
         if partition.topic.is_internal or log.start_offset or observe.has_holes(log):
-            return  # what is gone from the log may be known all the same
+            return  # the log may know producers of deleted records
         where = (key_of(partition), view.node_id)
         replay = self._replays.get(where)
         if replay is None or not replay.fits(log):
@@ -180,8 +180,8 @@ class ProducersFollow(Law):
 
 
 class AcknowledgedInTime(Law):
-    """A Produce with acks=all runs out of time only where the high watermark has not passed its
-    batch, as long as its leader leads under one epoch.
+    """A Produce with acks=all gets REQUEST_TIMED_OUT only if the high watermark has not passed its
+    batch, as long as the leader epoch stays the same.
     """
 
     name = "acknowledgements come in time"
@@ -224,12 +224,12 @@ class AcknowledgedInTime(Law):
 
 
 class TransactionsMove(Law):
-    """A transactional id takes a step when that is stored and replicated, and its transaction is
-    complete when every partition in it has its marker, replicated as well, and no offsets that
-    were committed in it are pending.
+    """A transactional id changes its state when the record of the change is replicated. Its
+    transaction is complete when the markers in all of its partitions are replicated, and none of
+    its offsets is pending.
     """
 
-    name = "transactions move when all is stored"
+    name = "transactions advance when records are replicated"
     hears = (TransactionMoved, WatermarkMoved)
 
     def begin(self) -> None:
@@ -260,7 +260,7 @@ class TransactionsMove(Law):
 
     def _judge_record(self, event: TransactionMoved) -> None:
         partition = observe.transaction_partition(self.laws.cluster, event.transactional_id)
-        if partition is None or key_of(partition) in self.laws.torn:
+        if partition is None or key_of(partition) in self.laws.lossy:
             return
         # A paused leader does not act as one, but an action may move a transaction there.
         views = [
@@ -285,14 +285,14 @@ class TransactionsMove(Law):
     def _judge_markers(self, event: TransactionMoved) -> None:
         producer_id = event.producer_id
         for group, offsets in observe.pending_groups(self.laws.cluster, producer_id):
-            if key_of(offsets) not in self.laws.torn:
+            if key_of(offsets) not in self.laws.lossy:
                 self.broken(
                     f"{event.transactional_id} is {event.state}, and {group} has its offsets "
                     "pending"
                 )
         for partition in observe.partitions(self.laws.cluster):
             key = key_of(partition)
-            if key in self.laws.torn or key in self.laws.meddled:
+            if key in self.laws.lossy or key in self.laws.ended_by_action:
                 continue
             views = [v for v in observe.replicas(self.laws.cluster, partition) if v.leads]
             if not views:
@@ -320,11 +320,11 @@ class TransactionsMove(Law):
 
 
 class MarkersGoOn(Law):
-    """A coordinator that has decided the end of a transaction has a marker on its way to every
-    partition that lacks one, until a leader has written it.
+    """A coordinator with a transaction in PrepareCommit or PrepareAbort is sending a marker to
+    every partition of it without one.
     """
 
-    name = "markers go on"
+    name = "markers are sent until they are written"
     hears = (TransactionMoved,)
 
     def begin(self) -> None:
@@ -334,7 +334,7 @@ class MarkersGoOn(Law):
         self._is_any |= isinstance(event, TransactionMoved) and event.state in _PREPARED
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
-        # Whoever loads a coordinator's log finds decided ends there as well.
+        # A coordinator also finds prepared ends when it loads its log.
         if self._is_any or partition.topic.name == observe.TRANSACTIONS:
             self._judge()
 
@@ -355,8 +355,8 @@ class MarkersGoOn(Law):
 
 
 class MarkersEndVerification(Law):
-    """A batch that was sent before a marker is not written after it: with the marker, the leader
-    forgets what it asks the coordinator of the producer's earlier batches (KIP-890).
+    """No batch is appended after a marker if it was sent before it: the marker cancels the
+    verification of earlier batches of its producer (KIP-890).
     """
 
     name = "markers end verification"

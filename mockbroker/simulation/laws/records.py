@@ -14,18 +14,18 @@ ACKS_ALL = -1
 
 
 class AcknowledgedKept(HistoryLaw):
-    """What was acknowledged with acks=all stays in the log, unless an unclean election, a lost disk
-    or a deletion took it.
+    """A record that was acknowledged with acks=all stays in the log, unless an unclean election, a
+    lost disk or a deletion removed it.
     """
 
-    name = "what was acknowledged is kept"
+    name = "acknowledged records are kept"
 
     def begin(self) -> None:
         self._sorted = 0  # how many acknowledgements are in `_by_key`
         self._by_key: dict[Key, list[Sent]] = {}
 
     def acknowledged(self, key: Key) -> list[Sent]:
-        """What was acknowledged in a partition, with acks=all."""
+        """The batches of a partition that were acknowledged with acks=all."""
         acked = self.judge.history.acked
         while self._sorted < len(acked):
             sent = acked[self._sorted]
@@ -35,10 +35,10 @@ class AcknowledgedKept(HistoryLaw):
         return self._by_key.get(key, [])
 
     def wanted(self, key: Key) -> list[Sent]:
-        """What a partition still has to have."""
+        """The batches that a partition must have."""
         return [sent for sent in self.acknowledged(key) if not sent.voided]
 
-    def check(self, log: LogView, *, forgive: bool = False) -> None:
+    def check(self, log: LogView, *, excuse: bool = False) -> None:
         """Look for what was acknowledged; what is missing is void once it is `forgiven` or told."""
         wanted = self.wanted(log.key)
         if not wanted or log.has_holes or log.leader_id < 0:
@@ -49,7 +49,7 @@ class AcknowledgedKept(HistoryLaw):
                 continue
             if held.get(sent.base_offset) == sent.crc:
                 continue
-            if forgive or self.forgives(sent):
+            if excuse or self.excuses(sent):
                 sent.voided = "unclean election"
                 continue
             self.broken(
@@ -60,7 +60,7 @@ class AcknowledgedKept(HistoryLaw):
             )
             sent.voided = "told"
 
-    def forgives(self, sent: Sent) -> bool:
+    def excuses(self, sent: Sent) -> bool:
         """Whether something else than the leader of now may have taken a batch."""
         del sent
         return False
@@ -95,11 +95,11 @@ class OffsetsDense(HistoryLaw):
 
 
 class SequencesWhole(HistoryLaw):
-    """The sequence numbers of a producer epoch follow each other in the log, without gap or
-    double.
+    """The sequence numbers of a producer epoch are consecutive in the log, without gap or
+    duplicate.
     """
 
-    name = "sequence numbers are whole"
+    name = "sequence numbers are consecutive"
 
     def conclude(self) -> None:
         for log in self.judge.user_logs():
@@ -163,10 +163,10 @@ class CoordinatorsFenced(HistoryLaw):
 
 
 class FencedStayFenced(HistoryLaw):
-    """Once a producer has been given a newer epoch of a transactional id, nothing is acknowledged
-    that is sent under an older one; no batch is, in a partition that its producer has not added;
-    and no epoch is given twice, unless what the coordinator knew was lost. A partition that has
-    lost a marker has the transaction open, and takes what continues it.
+    """After InitProducerId has returned a newer epoch of a transactional id, no later request with
+    an older one is acknowledged, and no epoch is returned twice, unless the coordinator has lost
+    its state. No batch is acknowledged in a partition that its producer has not added. A partition
+    that has lost a marker has an open transaction, and accepts batches of it.
     """
 
     name = "fenced producers stay fenced"
@@ -175,7 +175,7 @@ class FencedStayFenced(HistoryLaw):
         if self.judge.transactions_lost:
             return
         for unfenced in self.judge.history.unfenced:
-            if unfenced.partition not in self.judge.torn:
+            if unfenced.partition not in self.judge.lossy:
                 self.broken(unfenced.sentence)
 
     def forget(self) -> None:
@@ -189,12 +189,12 @@ def _place_of(sent: Sent) -> tuple[bytes, int, int, int]:
 
 
 class SequencesTaken(HistoryLaw):
-    """The sequence of a producer that leaves no gap is never out of order, also when it tries
-    again, unless what it wrote before was lost or deleted. A replica that begins after a deletion
-    knows of the producer's markers, and of no sequence.
+    """A batch whose sequence number follows the one before, or a retry of it, is never refused with
+    OUT_OF_ORDER_SEQUENCE_NUMBER, unless the earlier records were lost or deleted. A replica that
+    begins after a deletion has the producer's markers, but no sequence number.
     """
 
-    name = "retries are answered as before"
+    name = "consecutive sequences are accepted"
 
     def begin(self) -> None:
         self._restored = False
@@ -205,7 +205,7 @@ class SequencesTaken(HistoryLaw):
         starts = {log.key: log.start_offset for log in self.judge.logs}
         for sent in self.judge.history.disordered:
             key = (sent.topic_id, sent.partition)
-            lost = sent.voided or key in self.judge.torn or sent.topic in self.judge.recreated
+            lost = sent.voided or key in self.judge.lossy or sent.topic in self.judge.recreated
             if not lost and not self._is_deleted_before(sent, starts.get(key, 0)):
                 self.broken(
                     f"{sent.client} was told that a batch of {sent.topic}-{sent.partition}, sent "
@@ -248,11 +248,9 @@ class _Aborted(NamedTuple):
 
 
 class AbortsAreTold(HistoryLaw):
-    """A read_committed Fetch tells of the aborted transactions that overlap its records, and of
-    none that was not aborted.
-    """
+    """A read_committed Fetch lists exactly the aborted transactions that overlap its records."""
 
-    name = "aborted transactions are told"
+    name = "aborted transactions are listed"
 
     def begin(self) -> None:
         self._skipped = 0  # how many answers are of the time before a snapshot was restored
@@ -261,7 +259,7 @@ class AbortsAreTold(HistoryLaw):
         logs = {log.key: (log.start_offset, self._aborted(log)) for log in self.judge.user_logs()}
         for told in self.judge.history.aborts[self._skipped :]:
             key = (told.topic_id, told.partition)
-            if key not in logs or key in self.judge.torn or told.topic in self.judge.recreated:
+            if key not in logs or key in self.judge.lossy or told.topic in self.judge.recreated:
                 continue
             start, aborted = logs[key]
             due = [each for each in aborted if each.first < told.end and each.marker >= told.begin]
@@ -299,11 +297,11 @@ class AbortsAreTold(HistoryLaw):
 
 
 class TransactionsWhole(HistoryLaw):
-    """A transaction is committed in all its partitions or in none, as its producer was told; and
-    read_committed readers are given nothing of those that were not.
+    """A transaction is committed in all of its partitions or in none, as the answer to its producer
+    says. A read_committed reader gets only records of committed transactions.
     """
 
-    name = "transactions are whole"
+    name = "transactions are atomic"
 
     def conclude(self) -> None:
         decided = self._decided()
@@ -323,7 +321,7 @@ class TransactionsWhole(HistoryLaw):
         """Whether markers of a partition were written by an action, or lost by an unclean election:
         the next marker of the same producer then decides what the lost one had decided.
         """
-        return key in self.judge.meddled or key in self.judge.torn
+        return key in self.judge.ended_by_action or key in self.judge.lossy
 
     def _decided(self) -> dict[tuple[Key, int], bool]:
         """Whether each transactional batch of the logs was committed; without the undecided."""
@@ -383,7 +381,7 @@ class TransactionsWhole(HistoryLaw):
 
 
 class ReadsKept(HistoryLaw):
-    """Readers that are given the same offset of a partition are given the same batch."""
+    """All readers get the same batch at an offset of a partition."""
 
     name = "readers see one log"
 
@@ -391,7 +389,7 @@ class ReadsKept(HistoryLaw):
         seen: dict[tuple[Key, int], int] = {}
         for read in self.judge.history.reads:
             key = (read.topic_id, read.partition)
-            if read.voided or key in self.judge.torn or read.topic in self.judge.recreated:
+            if read.voided or key in self.judge.lossy or read.topic in self.judge.recreated:
                 continue
             crc = seen.setdefault((key, read.base_offset), read.crc)
             if crc != read.crc:

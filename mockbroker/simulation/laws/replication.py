@@ -20,8 +20,8 @@ _CHANGES_BETWEEN = 15
 
 
 class WatermarksInOrder(Law):
-    """On every leader the log start is at most the last stable offset, that at most the high
-    watermark, and that at most the log end. No follower has a high watermark above its log end.
+    """On every leader, log start offset <= last stable offset <= high watermark <= log end offset.
+    No follower has a high watermark above its log end offset.
     """
 
     name = "watermarks are in order"
@@ -45,8 +45,8 @@ class WatermarksInOrder(Law):
 
 
 class HighWatermarkRises(Law):
-    """The high watermark of a leader does not go back within a leader epoch, unless an action puts
-    it somewhere.
+    """The high watermark of a leader does not decrease within a leader epoch, unless an action
+    sets it.
     """
 
     name = "the high watermark rises"
@@ -109,11 +109,12 @@ class OneLeaderAnEpoch(Law):
 
 
 class ReplicasAgree(Law):
-    """Replicas in the ISR have all that is below the leader's high watermark, and the same batches
+    """Replicas in the ISR have every record below the leader's high watermark, in the same batches
     as the leader.
     """
 
     name = "replicas agree"
+    of_replicas = True
     hears = (LeaderChanged, IsrChanged)
 
     def begin(self) -> None:
@@ -125,8 +126,6 @@ class ReplicasAgree(Law):
         self._changes.clear()
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
-        if len(views) < 2:
-            return
         key = key_of(partition)
         left = self._changes.get(key, 0)
         self._changes[key] = left - 1 if left else _CHANGES_BETWEEN
@@ -148,7 +147,7 @@ class ReplicasAgree(Law):
     def _compare(self, partition: Partition, leader: ReplicaView, view: ReplicaView) -> None:
         one, other = leader.log, view.log
         key = key_of(partition)
-        if other.end_offset < leader.high_watermark and key not in self.laws.torn:
+        if other.end_offset < leader.high_watermark and key not in self.laws.lossy:
             self.broken(
                 f"{name_of(partition)}: broker {view.node_id} of the ISR {partition.isr} ends at "
                 f"{other.end_offset}, below the high watermark {leader.high_watermark} of leader "
@@ -178,9 +177,9 @@ class ReplicasAgree(Law):
 
 
 class StableOffsetFollows(Law):
-    """As long as nothing is deleted, the last stable offset of a leader is where the first
-    transaction begins whose marker is not below the high watermark, and the high watermark where
-    there is none.
+    """The last stable offset of a leader is the first offset of the first transaction without a
+    marker below the high watermark; without such a transaction it is the high watermark. Logs with
+    deleted records are not checked.
     """
 
     name = "the last stable offset follows"
@@ -239,14 +238,14 @@ class _Scan:
 
 
 class AcknowledgedAlways(AcknowledgedKept, Law):
-    """What was acknowledged with acks=all is also there right after each change of a leader."""
+    """Records that were acknowledged with acks=all exist right after each change of a leader."""
 
     hears = (LeaderChanged, LogTruncated)
 
     def begin(self) -> None:
         super().begin()
         self._suspect: set[tuple[str, int]] = set()
-        # Who led when, of partitions with an unclean election: (since ms, leader).
+        # The leaders of partitions with an unclean election: (since ms, leader).
         self._leaders: dict[tuple[str, int], list[tuple[int, int]]] = {}
 
     def happened(self, event: Event) -> None:
@@ -259,7 +258,7 @@ class AcknowledgedAlways(AcknowledgedKept, Law):
         self._suspect.add((event.topic, event.partition))
 
     def settle_losses(self) -> None:
-        """Forgive what an unclean election has just taken, and look for what nobody may take."""
+        """Excuse the losses of the latest unclean elections, and check for other losses."""
         if not self._suspect:
             return
         suspect, self._suspect = self._suspect, set()
@@ -268,13 +267,13 @@ class AcknowledgedAlways(AcknowledgedKept, Law):
             if partition is not None and partition.leader_id >= 0:
                 unclean = (topic, index) in self.laws.unclean
                 if self.wanted(key_of(partition)):
-                    self.check(observe.log_view(partition), forgive=unclean)
+                    self.check(observe.log_view(partition), excuse=unclean)
                 leads = observe.known_to(self.laws.cluster, partition.leader_id, partition)
                 if leads is not None and leads.leader_epoch == partition.leader_epoch:
-                    # One that has not heard of its election yet will take its toll later.
+                    # A leader without the newest image truncates others later.
                     self.laws.unclean.discard((topic, index))
 
-    def forgives(self, sent: Sent) -> bool:
+    def excuses(self, sent: Sent) -> bool:
         """Whether a batch was acknowledged by a leader that had not heard of its successor, in a
         partition in which an unclean election was held.
         """
@@ -291,8 +290,8 @@ class AcknowledgedAlways(AcknowledgedKept, Law):
 
 
 class ControllerLives(Law):
-    """The active controller is a broker that is registered and not fenced, as long as there is
-    one that hears the controller.
+    """The active controller is a registered, unfenced broker, if there is one that reaches the
+    controller.
     """
 
     name = "the controller is alive"
@@ -309,8 +308,8 @@ class ControllerLives(Law):
 
 
 class UncleanOnlyWhereAllowed(Law):
-    """Nobody out of sync is elected unless somebody asks for it, or the topic allows it, or it is
-    the last leader that was known (KIP-966).
+    """A replica that is not in sync becomes the leader only if an action or a client requests an
+    unclean election, if the topic allows it, or if it is the last known leader (KIP-966).
     """
 
     name = "unclean elections are allowed"
@@ -331,7 +330,7 @@ class UncleanOnlyWhereAllowed(Law):
 
 
 class Losses(Law):
-    """Not a law, but what laws forgive: what unclean elections and lost disks may take."""
+    """No law: notes the losses that laws excuse, those of unclean elections and lost disks."""
 
     name = "losses are noted"
     hears = (LeaderChanged,)
@@ -341,4 +340,4 @@ class Losses(Law):
             self.laws.unclean.add((event.topic, event.partition))
             partition = self.laws.cluster.partition(event.topic, event.partition)
             if partition is not None:
-                self.laws.tear(partition)
+                self.laws.mark_lossy(partition)

@@ -1,4 +1,4 @@
-"""Laws of clusters that end and begin again, and of those that are put back to what they were."""
+"""Laws of restarts and of restored snapshots."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mockbroker.simulation.plan import Step
 
 
 class RestartsKeep(Law):
-    """A cluster that was restarted, or put back to a snapshot, is what it was: its brokers with
-    their sessions and failed directories, and the replicas, ISR, eligible leaders, reassignments,
-    epochs and logs of every partition. Its network is whole, and brokers that were cut off are
-    unfenced; so who had no leader may get one.
+    """A restart, or the restore of a snapshot, keeps the sessions and failed directories of
+    brokers, and the replicas, ISR, ELR, reassignment, epochs and logs of every partition. All links
+    are up afterwards and running brokers unfenced, so that a partition without a leader may get
+    one.
     """
 
-    name = "restarts keep what there was"
+    name = "restarts and restores keep the state"
 
     def begin(self) -> None:
         self._taken: Picture | None = None
@@ -69,4 +69,4 @@ class RestartsKeep(Law):
             self.broken(f"{how}: {was} is {now}")
 
     def forget(self) -> None:
-        """What was taken is kept: it may be restored once more."""
+        """Keep the snapshot, which may be restored again."""

@@ -1,5 +1,5 @@
-"""Laws of what brokers have and believe: logs that grow only by fetching, leaders that know no more
-than they were told, and nobody who waits for what never comes.
+"""Laws of the state of single brokers: logs of followers grow by fetches only, leaders know the
+positions that were fetched, and every waiting request is answered.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from mockbroker.simulation.plan import Step
 from mockbroker.simulation.script import Call
 
 _FORWARDED_MS = 1_000  # enough for what is answered at once
-# What actions are given that write to logs: of coordinators, or a marker.
+# Arguments of actions that write markers or records of coordinators.
 _WRITING = frozenset(("transactional_id", "producer_id", "group", "key"))
 
 
 class HighWatermarkWaits(Law):
-    """The high watermark of a leader rises only to what every member of the ISR has fetched, and
-    every replica that the leader has asked the controller to add.
+    """The high watermark of a leader advances only to an offset that every member of the ISR has
+    fetched, and every replica that an AlterPartition in flight adds.
     """
 
     name = "the high watermark waits"
@@ -73,19 +73,18 @@ class HighWatermarkWaits(Law):
 
 
 class LeadersKnowNoMore(Law):
-    """A leader takes no follower for further than its log goes, unless the follower has lost the
-    end of its log.
+    """The position of a follower at its leader is not above its log end offset, unless the follower
+    has truncated its log.
     """
 
-    name = "leaders know what was fetched"
+    name = "followers' positions are real"
+    of_replicas = True
     hears = (LogTruncated,)
 
     def begin(self) -> None:
         self._lost: set[tuple[str, int, int]] = set()
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
-        if len(views) < 2:
-            return
         leader = next((view for view in views if view.leads and view.known.followers), None)
         if leader is None:
             return
@@ -110,22 +109,22 @@ class LeadersKnowNoMore(Law):
 
 
 class NothingWithoutAWay(Law):
-    """The log of a follower that cannot ask its leader stays as it is: one whose broker is stopped
-    or stands still, whose link to the leader is cut, or that an action holds.
+    """The log of a follower does not change while it cannot fetch: its broker is stopped or paused,
+    its link to the leader is cut, or an action stops its fetches.
     """
 
-    name = "nothing comes without a way"
+    name = "unreachable followers stay as they are"
     hears = (NetworkChanged, BrokerChanged, LogTruncated, RecordsRemoved, ReplicasChanged)
 
     def begin(self) -> None:
         self._ends: dict[tuple[Key, int], tuple[int, int]] = {}
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
-        cluster = self.laws.cluster
-        key = key_of(partition)
-        if not observe.is_disturbed(cluster):
+        if not self.laws.is_disturbed:
             self._ends.clear()
             return
+        cluster = self.laws.cluster
+        key = key_of(partition)
         for node_id in partition.replicas:
             where = (key, node_id)
             known = observe.known_to(cluster, node_id, partition)
@@ -165,7 +164,7 @@ class NothingWithoutAWay(Law):
                 pass
 
     def after(self, step: Step) -> None:
-        """An action may write on a broker that stands still, as nobody else can."""
+        """An action may write on a paused broker."""
         if not _WRITING.isdisjoint(step.arguments):
             self._ends.clear()
 
@@ -174,9 +173,9 @@ class NothingWithoutAWay(Law):
 
 
 class NoEpochAhead(Law):
-    """No log has records of a leader epoch that its broker has not heard of."""
+    """No log has a leader epoch above that in its broker's image."""
 
-    name = "no log is ahead of its broker"
+    name = "logs have no unknown leader epoch"
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
         for view in views:
@@ -189,11 +188,11 @@ class NoEpochAhead(Law):
 
 
 class ChangesAreAnswered(Law):
-    """A leader that has asked the controller for another ISR waits no longer for the answer than
-    `controller.socket.timeout.ms`, while messages between the two are neither late nor lost.
+    """An AlterPartition is answered within `controller.socket.timeout.ms`, if no message between
+    the leader and the controller is delayed or lost.
     """
 
-    name = "changes of the ISR are answered"
+    name = "AlterPartition is answered"
 
     def begin(self) -> None:
         # The ISR that was asked for, and since when, in ms since the epoch.
@@ -237,9 +236,9 @@ class ChangesAreAnswered(Law):
 
 
 class NobodyWaitsInVain(Law):
-    """Nobody waits at a leader that has heard that it is none any more: whoever did is answered."""
+    """A leader answers all waiting requests when it learns that it is no longer the leader."""
 
-    name = "nobody waits in vain"
+    name = "deposed leaders answer waiting requests"
 
     def gone(self, partition: Partition) -> None:
         if partition.has_watchers:
@@ -250,11 +249,11 @@ class NobodyWaitsInVain(Law):
 
 
 class CoordinatorsAwake(Law):
-    """Who leads a partition of a coordinator's log has read it or is reading it, asked or not; and
-    no coordinator goes by a partition that its broker knows otherwise by now.
+    """The leader of a partition of `__consumer_offsets` or `__transaction_state` has loaded it, or
+    is loading it. No coordinator uses a partition that its broker's image no longer has.
     """
 
-    name = "coordinators follow their logs"
+    name = "coordinators load their partitions"
     topics = observe.COORDINATOR_LOGS
 
     def begin(self) -> None:
@@ -291,12 +290,11 @@ class CoordinatorsAwake(Law):
 
 
 class ForwardedGoOn(Law):
-    """A request for the controller waits only while its broker does not hear the controller; where
-    the way was slow meanwhile, so that it travelled, it is sent again when the controller has not
-    answered for `controller.socket.timeout.ms`.
+    """A forwarded request waits only while its broker cannot reach the controller. Over a slow link
+    it is sent again after `controller.socket.timeout.ms` without an answer.
     """
 
-    name = "forwarded requests go on"
+    name = "forwarded requests are answered"
     hears = (NetworkChanged,)
 
     def begin(self) -> None:
@@ -320,8 +318,8 @@ class ForwardedGoOn(Law):
         if was_slow or self._is_slow:
             self._slow_ms = self.laws.history.now_ms()
 
-    def silent(self, client: str, call: Call, since_ms: int) -> None:
-        """A client has lost its patience with a broker that ran all the time."""
+    def timed_out(self, client: str, call: Call, since_ms: int) -> None:
+        """A call has timed out, and its broker ran all the time."""
         if not APIS[call.api_key].forwarded:
             return
         laws = self.laws

@@ -54,6 +54,27 @@ def test_markers_aborted_and_removed_records_are_no_holes() -> None:
     assert journal.brief("skip") == [("bug", 0, "connection:7", 30, 30)]
 
 
+def test_a_record_is_not_missed_once_its_marker_was_lost() -> None:
+    """An unclean election cut the marker off, so the next marker of the producer decides; another
+    marker of the same transaction would decide as the first.
+    """
+    journal = Journal()
+    journal.batch(10, 0, 1, transaction="1/1")
+    journal.marker(12, 1, "1/1", committed=True)
+    journal.fetch(14, 0, 1, [], isolation_level=1)
+    journal.removal(16, 1, 1, "unclean_election")
+    journal.batch(18, 1, 1, transaction="1/2")
+    journal.marker(20, 2, "1/2", committed=False)
+    journal.fetch(22, 0, 3, [], isolation_level=1, read_span=2)
+    missed = [("bug", 0, "connection:7", 14, 14)]
+    assert journal.brief("skip") == missed
+    journal.fetch(24, 0, 3, [1], isolation_level=0, read_span=3)
+    missed.append(("bug", 0, "connection:7", 24, 24))
+    assert journal.brief("skip") == missed
+    journal.marker(26, 3, "1/1", committed=True)
+    assert ("bug", 0, "connection:7", 22, 22) in journal.brief("skip")
+
+
 def test_what_only_a_deposed_leader_has_is_not_missed() -> None:
     """The next leader has a marker there."""
     journal = Journal()

@@ -60,6 +60,7 @@ def prepare(inputs: Inputs) -> None:
     """Derive all frames that the rules use."""
     inputs.derive("unwanted", _unwanted, checkpoint=True)
     inputs.derive("aborted", _aborted, checkpoint=True)
+    inputs.derive("reopened", _reopened, checkpoint=True)
     inputs.derive("diverging", _diverging, checkpoint=True)
     inputs.derive("acks", _acks)
     inputs.derive("excused", _excused, checkpoint=True)
@@ -82,6 +83,29 @@ def _aborted(inputs: Inputs) -> DataFrame:
         FROM {batches} b
         LEFT SEMI JOIN {markers} m
           ON m.k = b.k AND m.transaction = b.transaction AND NOT m.committed
+        WHERE b.append_seq IS NOT NULL
+    """)
+
+
+def _reopened(inputs: Inputs) -> DataFrame:
+    """Batches whose transaction is open again, because all its markers were thrown out, and since
+    when.
+    """
+    return inputs.sql("""
+        WITH fates AS (
+            SELECT m.k, m.transaction, m.seq, min(u.seq) AS thrown_seq
+            FROM {markers} m
+            LEFT JOIN {unwanted} u
+              ON u.k = m.k AND m.offset BETWEEN u.first_offset AND u.last_offset AND u.seq > m.seq
+            GROUP BY m.k, m.transaction, m.seq
+        ), open AS (
+            SELECT k, transaction, max(thrown_seq) AS since_seq
+            FROM fates
+            GROUP BY k, transaction
+            HAVING count(*) = count(thrown_seq)
+        )
+        SELECT b.k, b.append_seq, o.since_seq
+        FROM {batches} b JOIN open o ON o.k = b.k AND o.transaction = b.transaction
         WHERE b.append_seq IS NOT NULL
     """)
 

@@ -161,8 +161,8 @@ def first_missing(inputs: Inputs, ranges: DataFrame, name: str) -> DataFrame:
     """The ranges with a missing record, with the first such as `offset`.
 
     A range has `k`, `a`, `b`, `horizon` (the number of the answer or commit), `committed` (whether
-    aborted records may be missing), `answer` (its deliveries are not missing; may be null), and
-    other columns, which stay. Equal ranges are one. `name` is that of the checkpoint.
+    aborted and reopened records may be missing), `answer` (its deliveries are not missing; may be
+    null), and other columns, which stay. Equal ranges are one. `name` is that of the checkpoint.
     """
     columns = ", ".join(f"g.`{name}`" for name in ranges.columns)
     spread = inputs.sql(
@@ -190,6 +190,8 @@ def first_missing(inputs: Inputs, ranges: DataFrame, name: str) -> DataFrame:
          AND x.seq > g.append_seq AND x.seq < g.horizon
         LEFT ANTI JOIN {{diverging}} v ON v.k = g.k AND v.append_seq = g.append_seq
         LEFT ANTI JOIN {{aborted}} t ON t.k = g.k AND t.append_seq = g.append_seq AND g.committed
+        LEFT ANTI JOIN {{reopened}} o
+          ON o.k = g.k AND o.append_seq = g.append_seq AND o.since_seq < g.horizon AND g.committed
         LEFT ANTI JOIN {{doubtful_deliveries}} d
           ON d.k = g.k AND d.response_seq = g.answer AND d.offset = g.offset
         GROUP BY {columns}

@@ -11,12 +11,12 @@ from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.replication.replica import Replica
 from mockbroker.simulation.history import (
     Commit,
-    Found,
+    FetchedOffset,
 )
 from mockbroker.simulation.laws.base import TIME_GOES_ON
 from mockbroker.simulation.plan import Step
 from mockbroker.simulation.script import Call
-from mockbroker.simulation.world import AT_ONCE_MAX, StandsStill, World
+from mockbroker.simulation.world import AT_ONCE_MAX, LivelockError, World
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.elect_leaders import ElectLeadersRequest
 from tests.simulation.meddling import (
@@ -40,7 +40,7 @@ def test_an_unclean_election_may_take_what_was_acknowledged(world: World) -> Non
     world.cluster.elect_unclean("orders", 0, follower)
     world.look()
     world.laws.conclude()
-    assert "what was acknowledged is kept" not in {v.law for v in world.laws.violations}
+    assert "acknowledged records are kept" not in {v.law for v in world.laws.violations}
 
 
 def test_a_deletion_may_take_what_was_acknowledged(world: World) -> None:
@@ -63,7 +63,7 @@ def test_a_commit_for_a_topic_that_was_deleted_is_not_of_its_successor(
     commit = Commit("g", "orders", 0, 5, 1, topic_id)
     commit.acked = 2
     world.history.commits.append(commit)
-    world.history.found.append(Found("g", "orders", 0, -1, 3, 4, 0))
+    world.history.found.append(FetchedOffset("g", "orders", 0, -1, 3, 4, 0))
     world.laws.conclude()
     assert (world.laws.violations == []) is former
 
@@ -72,7 +72,7 @@ def test_a_commit_that_may_still_be_carried_out_explains_an_earlier_offset(world
     late, known = Commit("g", "orders", 0, 3, 1), Commit("g", "orders", 0, 12, 2)
     late.acked, late.doubtful, known.acked = 2, True, 3
     world.history.commits += [late, known]
-    world.history.found.append(Found("g", "orders", 0, 3, 4, 5, 0))
+    world.history.found.append(FetchedOffset("g", "orders", 0, 3, 4, 5, 0))
     world.laws.conclude()
     assert world.laws.violations == []
 
@@ -102,7 +102,7 @@ def test_a_heartbeat_is_judged_unless_a_coordinator_loads(world: World, *, loade
         world.look()
     group_call(world, "heartbeat", "b", 3)
     world.laws.conclude()
-    assert ("former generations have no say" in {v.law for v in world.laws.violations}) is loaded
+    assert ("earlier generations are refused" in {v.law for v in world.laws.violations}) is loaded
 
 
 @pytest.mark.parametrize("what", ["heartbeat", "join", "sync", "commit"])
@@ -121,7 +121,7 @@ def test_a_deposed_coordinator_answers_what_is_not_written_until_it_hears_of_it(
     group_call(world, "sync", "a", 4).assignments = {"a": b"a"}
     group_call(world, what, "b", 3)
     world.laws.conclude()
-    broken = "former generations have no say" in {v.law for v in world.laws.violations}
+    broken = "earlier generations are refused" in {v.law for v in world.laws.violations}
     assert broken is (knows or what == "commit")
 
 
@@ -132,11 +132,11 @@ def test_a_forwarded_request_may_be_on_its_way_when_the_links_are_healed(world: 
     world.clock.now_ms += 2_000
     since_ms = world.clock.now_ms
     world.clock.now_ms += 500
-    world.calm()
+    world.end_faults()
     world.clock.now_ms += 4_500
     request = ElectLeadersRequest(0, None, 1_000)
-    world.laws.silent("a", Call(3, ApiKey.ELECT_LEADERS, 2, request, 5_000), since_ms)
-    assert "forwarded requests go on" not in {v.law for v in world.laws.violations}
+    world.laws.timed_out("a", Call(3, ApiKey.ELECT_LEADERS, 2, request, 5_000), since_ms)
+    assert "forwarded requests are answered" not in {v.law for v in world.laws.violations}
 
 
 def test_what_goes_round_without_time_passing_is_stopped(world: World) -> None:
@@ -144,17 +144,17 @@ def test_what_goes_round_without_time_passing_is_stopped(world: World) -> None:
     world.clock.now_ms += 1
     for _ in range(AT_ONCE_MAX):
         world.cluster.runtime.emit(event)
-    with pytest.raises(StandsStill):
+    with pytest.raises(LivelockError):
         world.cluster.runtime.emit(event)
 
 
-def test_time_that_stands_still_is_a_broken_law(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_that_never_ends_is_a_broken_law(monkeypatch: pytest.MonkeyPatch) -> None:
     from mockbroker.simulation import generate, run
 
-    def stands_still(self: World) -> None:
-        raise StandsStill("nothing moves")
+    def never_ends(self: World) -> None:
+        raise LivelockError("nothing moves")
 
-    monkeypatch.setattr(World, "calm", stands_still)
+    monkeypatch.setattr(World, "end_faults", never_ends)
     assert run(generate(1)).laws == [TIME_GOES_ON]
 
 
