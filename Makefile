@@ -11,6 +11,7 @@ BIN    := $(VENV)/bin
 # What `serve` needs, and what development needs as well.
 SERVES := $(VENV)/.serves
 STAMP  := $(VENV)/.installed
+WARM   := $(VENV)/.bytecode
 PYTEST := $(BIN)/python -m pytest
 # tests/support/sharing.py groups tests that share an expensive thing (a JVM, a real broker) and
 # begins with what takes longest. `make durations` measures that anew.
@@ -25,7 +26,7 @@ SPARK_VERSIONS := 3.5.1 4.2.0
 SPARK_VENVS    := .cache/venvs
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow test-failed test-quick test-java test-spark test-spark-versions \
+.PHONY: help install run bytecode test test-slow test-failed test-quick test-java test-spark test-spark-versions \
         test-node test-go test-real test-audited fuzz fuzz-corpus durations check \
         exhaustive simulate simulate-real planted lint types types-mypy types-pyright layers generated \
         generate format bench docs screenshots clean lock dist sbom vulnerabilities comparison soak
@@ -62,16 +63,25 @@ $(STAMP): $(REQUIREMENTS)
 run: $(SERVES) ## start a cluster of three brokers; more flags with ARGS="--topic orders:6"
 	@exec $(BIN)/mockbroker serve $(ARGS)
 
-test: $(STAMP) ## run the tests in parallel, all but the slow; narrow it with ARGS="-k fetch"
+# In a fresh checkout each worker would compile the same modules and rewrite the same assertions,
+# which takes four times what is left to do then.
+bytecode: $(WARM)
+
+$(WARM): $(STAMP)
+	@echo "compiling the tests and what they import"
+	@$(PYTEST) --collect-only -qq > $@.log || { cat $@.log; exit 1; }
+	@mv $@.log $@
+
+test: $(WARM) ## run the tests in parallel, all but the slow; narrow it with ARGS="-k fetch"
 	$(PYTEST) $(PARALLEL) -m 'not slow' $(ARGS)
 
-test-slow: $(STAMP) ## what takes too long for every change: more seeds, whole plans on real brokers
+test-slow: $(WARM) ## what takes too long for every change: more seeds, whole plans on real brokers
 	$(PYTEST) $(PARALLEL) -m slow $(ARGS)
 
 test-failed: $(STAMP) ## run what failed last time once more, one test at a time
 	$(PYTEST) --last-failed --last-failed-no-failures none $(ARGS)
 
-test-quick: $(STAMP) ## only the tests that need nothing but Python
+test-quick: $(WARM) ## only the tests that need nothing but Python
 	$(PYTEST) $(PARALLEL) -m 'not (slow or java or spark or node or go or real_kafka)' $(ARGS)
 
 test-java: $(STAMP) ## the Java clients and the oracle of Kafka's own classes

@@ -210,7 +210,13 @@ def check_kills(directory: Path, draw: Random, rounds: int, *flags: str) -> None
         load.check()
 
 
-@pytest.mark.parametrize("flags", [(), ("--sync",)], ids=["written", "synced"])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        pytest.param((), marks=pytest.mark.slow, id="written"),
+        pytest.param(("--sync",), id="synced"),
+    ],
+)
 def test_clients_go_on_over_kills_and_all_that_was_acknowledged_is_there(tmp_path, flags):
     check_kills(tmp_path, Random(1), 3, *flags)
 

@@ -349,6 +349,7 @@ def script(nodes: Nodes) -> Iterator[tuple[str, object]]:
 @pytest.mark.real_kafka
 @pytest.mark.xdist_group(SEVERAL_NODES)
 @pytest.mark.covers("S33", "S59", "S64", "S68", "S72", "S86", "S89", "S309")
+@pytest.mark.slow
 def test_brokers_live_and_die_with_the_same_consequences() -> None:
     """Both scripts run side by side; the first difference is shown with its step."""
     for mine, theirs in zip(run(ours), run(real), strict=True):

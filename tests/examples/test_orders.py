@@ -17,17 +17,14 @@ TIMEOUT_S = 600
 # As `addopts` in pyproject.toml has it.
 PLAIN = "-p no:cacheprovider -p no:schemathesis"
 
-SPARK = {"test_sales.py"}
+# The page plays one scenario, with the right kitchen and with a wrong one.
+MARKS = {"test_sales.py": [pytest.mark.spark], "test_scenarios.py": [pytest.mark.slow]}
+BY_THE_PAGE = {"test_zombies.py"}
 
 
 def files_of_tests() -> list[object]:
-    return [
-        pytest.param(
-            path.name,
-            marks=[pytest.mark.spark] if path.name in SPARK else [],
-        )
-        for path in sorted((PROJECT / "tests").glob("test_*.py"))
-    ]
+    names = {path.name for path in (PROJECT / "tests").glob("test_*.py")}
+    return [pytest.param(name, marks=MARKS.get(name, [])) for name in sorted(names - BY_THE_PAGE)]
 
 
 @pytest.mark.covers("S346")
@@ -49,10 +46,12 @@ def test_the_tests_of_the_example_pass(name: str, tmp_path: Path) -> None:
 
 
 def test_the_commands_of_its_page_run_as_they_stand() -> None:
+    text = (PROJECT / "README.md").read_text(encoding="utf-8")
+    assert all(f"tests/{name}\n" in text for name in BY_THE_PAGE)
     runner = PageRunner(PROJECT)
     runner.environment |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": PLAIN}
     try:
-        for block in blocks_of((PROJECT / "README.md").read_text(encoding="utf-8")):
+        for block in blocks_of(text):
             runner.run(block)
     finally:
         runner.close()

@@ -97,7 +97,8 @@ def container(tmp_path: Path, *arguments: str) -> tuple[Served, list[str]]:
 def test_the_health_check_finds_the_admin_port_in_use(tmp_path: Path, admin: tuple[str, ...]):
     served, health = container(tmp_path, *admin)
     with served:
-        assert subprocess.run(health, check=False).returncode == 0
+        # Docker calls a container unhealthy after three failures in a row.
+        assert any(subprocess.run(health, check=False).returncode == 0 for _ in range(3))
         served.stop()
     assert subprocess.run(health, check=False, capture_output=True).returncode == 1
 

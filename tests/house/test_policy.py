@@ -116,8 +116,10 @@ def test_suites_that_share_a_jvm_share_a_worker(project: pytest.Pytester):
             assert groups == [{1!r}]
         """
     project.makepyfile(
-        test_java=module.format("java", "java:test_java.py"),
-        test_spark=module.format("spark", "spark"),
+        **{
+            "clients/test_java": module.format("java", "java:clients"),
+            "test_spark": module.format("spark", "spark"),
+        }
     )
     project.runpytest().assert_outcomes(passed=2)
 

@@ -75,6 +75,6 @@ def test_what_is_recorded_is_of_groups_and_modules_that_there_are():
     gone = [
         whole
         for whole in json.loads(DURATIONS.read_text(encoding="utf-8"))
-        if "/" in whole and not (DURATIONS.parents[1] / whole.rpartition(":")[2]).is_file()
+        if "/" in whole and not (DURATIONS.parents[1] / whole.rpartition(":")[2]).exists()
     ]
     assert gone == []

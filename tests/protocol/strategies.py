@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -54,6 +55,7 @@ def schema_of(codec: Codec) -> ModuleType:
     return codec._schema
 
 
+@functools.cache
 def messages(codec: Codec, elements_max: int = 5) -> st.SearchStrategy[Any]:
     """Instances of the codec's message. `elements_max` bounds the outermost arrays."""
     return Strategies(codec).shapes(codec.message.shape, elements_max)

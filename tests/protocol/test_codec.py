@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable
 from functools import partial
@@ -9,7 +10,7 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from mockbroker_protocol import ApiKey
@@ -56,7 +57,7 @@ from mockbroker_protocol.messages.produce import (
 from mockbroker_protocol.slow import construct_decode, construct_encode, tracked
 from tests.protocol.strategies import all_codecs, messages
 
-CODECS = all_codecs()
+EVERY_CODEC = pytest.mark.parametrize("codec", all_codecs(), ids=repr)
 FEW = settings(
     max_examples=5,
     deadline=None,
@@ -64,12 +65,14 @@ FEW = settings(
     phases=[Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),
 )
+FLIPS = st.integers(0, 2**32)
 
 
 class FellBackError(Exception):
     """The emitted function gave up and would have asked construct."""
 
 
+@functools.cache
 def emitted(codec: Codec) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The emitted functions alone, without construct to fall back on."""
 
@@ -83,107 +86,107 @@ def emitted(codec: Codec) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return decode, encode
 
 
-@pytest.mark.parametrize("codec", CODECS, ids=repr)
-def test_emitted_and_construct_agree_on_generated_messages(codec: Codec) -> None:
+@functools.cache
+def emitted_bounded(codec: Codec) -> Callable[..., Any]:
+    """The emitted function that reads at most as many elements as it is allowed."""
+    source, constants = decode_source(codec.tree, viewing=codec.message.leading, bounded=True)
+    failed = {"failed": lambda *_: FellBackError()}
+    return compile_function(source, {**constants, **failed}, "decode", "decode")
+
+
+# The first example of Hypothesis is the smallest, an empty message: one example would be no test.
+
+
+@EVERY_CODEC
+@FEW
+@given(drawn=st.data())
+def test_emitted_and_construct_agree_on_generated_messages(
+    codec: Codec, drawn: st.DataObject
+) -> None:
     """Both write the same bytes, both read the same struct back, and writing it again changes
     nothing. Unknown tags survive."""
     decode, encode = emitted(codec)
-
-    @FEW
-    @given(messages(codec))
-    def check(message: Any) -> None:
-        data = b"".join(encode(message))
-        assert data == b"".join(construct_encode(codec, message))
-        read, end = decode(data)
-        assert end == len(data)
-        assert (read, end) == construct_decode(codec, data)
-        assert b"".join(encode(read)) == data
-        assert read == message
-        # A message may stand anywhere in a buffer, of any kind, with more behind it.
-        assert decode(memoryview(b"\xff" * 3 + data + b"\x7f"), 3) == (read, end + 3)
-
-    check()
+    message = drawn.draw(messages(codec))
+    data = b"".join(encode(message))
+    assert data == b"".join(construct_encode(codec, message))
+    read, end = decode(data)
+    assert end == len(data)
+    assert (read, end) == construct_decode(codec, data)
+    assert b"".join(encode(read)) == data
+    assert read == message
+    # A message may stand anywhere in a buffer, of any kind, with more behind it.
+    assert decode(memoryview(b"\xff" * 3 + data + b"\x7f"), 3) == (read, end + 3)
 
 
-@pytest.mark.parametrize("codec", CODECS, ids=repr)
-def test_bytes_cut_short_or_flipped_are_read_alike_or_refused_by_both(codec: Codec) -> None:
+@EVERY_CODEC
+@settings(FEW, max_examples=2, derandomize=True)
+@given(drawn=st.data(), flips=FLIPS)
+def test_bytes_cut_short_or_flipped_are_read_alike_or_refused_by_both(
+    codec: Codec, drawn: st.DataObject, flips: int
+) -> None:
     """A message cut at any byte is refused; with any one byte changed, both ways of reading give
     the same struct or both refuse. The error names a path and a byte of the message."""
     decode, encode = emitted(codec)
-
-    @settings(FEW, max_examples=1)
-    @seed(codec.version)
-    @given(messages(codec, elements_max=2), st.integers(0, 2**32))
-    def check(message: Any, flips: int) -> None:
-        data = b"".join(encode(message))[:300]
-        whole = len(b"".join(encode(message))) == len(data)
-        for cut in range(len(data)):
-            agree(codec, decode, data[:cut], refused=whole)
-        chance = random.Random(flips)
-        for at in range(len(data)):
-            flipped = bytearray(data)
-            flipped[at] ^= 1 << chance.randrange(8)
-            agree(codec, decode, bytes(flipped))
-
-    check()
+    whole = b"".join(encode(drawn.draw(messages(codec, elements_max=2))))
+    data = whole[:300]
+    for cut in range(len(data)):
+        agree(codec, decode, data[:cut], refused=data == whole)
+    chance = random.Random(flips)
+    for at in range(len(data)):
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << chance.randrange(8)
+        agree(codec, decode, bytes(flipped))
 
 
-@pytest.mark.parametrize("codec", CODECS, ids=repr)
-def test_bytes_of_strangers_are_read_as_others_within_the_limit(codec: Codec) -> None:
+@EVERY_CODEC
+@settings(FEW, max_examples=2)
+@given(drawn=st.data(), flips=FLIPS)
+def test_bytes_of_strangers_are_read_as_others_within_the_limit(
+    codec: Codec, drawn: st.DataObject, flips: int
+) -> None:
     """A message has some number of elements. With as many allowed it is read alike, whole or
     flipped; with one less it is refused, at the array where they ran out."""
-    source, constants = decode_source(codec.tree, viewing=codec.message.leading, bounded=True)
-    failed = {"failed": lambda *_: FellBackError()}
-    bounded = compile_function(source, {**constants, **failed}, "decode", "decode")
+    bounded = emitted_bounded(codec)
     _, encode = emitted(codec)
-
-    @settings(FEW, max_examples=2)
-    @given(messages(codec, elements_max=3), st.integers(0, 2**32))
-    def check(message: Any, flips: int) -> None:
-        data = b"".join(encode(message))
-        count = elements_in(codec, data)
-        assert bounded(data, 0, count) == codec.decode(data)
-        if count:
+    data = b"".join(encode(drawn.draw(messages(codec, elements_max=3))))
+    count = elements_in(codec, data)
+    assert bounded(data, 0, count) == codec.decode(data)
+    if count:
+        with pytest.raises(FellBackError):
+            bounded(data, 0, count - 1)
+    chance = random.Random(flips)
+    for _ in range(20 if data else 0):
+        flipped = bytearray(data)
+        flipped[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        other = attempt(codec.decode, bytes(flipped))
+        if isinstance(other, DecodeError):
             with pytest.raises(FellBackError):
-                bounded(data, 0, count - 1)
-        chance = random.Random(flips)
-        for _ in range(20 if data else 0):
-            flipped = bytearray(data)
-            flipped[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-            other = attempt(codec.decode, bytes(flipped))
-            if isinstance(other, DecodeError):
-                with pytest.raises(FellBackError):
-                    bounded(bytes(flipped), 0, 1 << 31)
-            else:
-                read, end = bounded(bytes(flipped), 0, 1 << 31)
-                assert end == other[1]
-                assert b"".join(codec.encode(read)) == b"".join(codec.encode(other[0]))
-
-    check()
+                bounded(bytes(flipped), 0, 1 << 31)
+        else:
+            read, end = bounded(bytes(flipped), 0, 1 << 31)
+            assert end == other[1]
+            assert b"".join(codec.encode(read)) == b"".join(codec.encode(other[0]))
 
 
-@pytest.mark.parametrize("codec", CODECS, ids=repr)
-def test_a_large_buffer_is_refused_at_the_field_at_fault(codec: Codec) -> None:
+@EVERY_CODEC
+@settings(FEW, max_examples=2, derandomize=True)
+@given(drawn=st.data(), flips=FLIPS)
+def test_a_large_buffer_is_refused_at_the_field_at_fault(
+    codec: Codec, drawn: st.DataObject, flips: int
+) -> None:
     """Construct is too slow for these. What tracks instead names the same field and byte, cut at
     any byte or with a byte changed."""
     _, encode = emitted(codec)
     track = tracked(codec)
-
-    @settings(FEW, max_examples=1)
-    @seed(codec.version)
-    @given(messages(codec, elements_max=2), st.integers(0, 2**32))
-    def check(message: Any, flips: int) -> None:
-        data = b"".join(encode(message))[:300]
-        chance = random.Random(flips)
-        for at in range(len(data)):
-            flipped = bytearray(data)
-            flipped[at] ^= 1 << chance.randrange(8)
-            for bad in (data[:at], bytes(flipped)):
-                error = attempt(partial(construct_decode, codec), bad)
-                expected = (error.path, error.byte) if isinstance(error, DecodeError) else None
-                assert track(bad, 0) == expected, bad.hex()
-
-    check()
+    data = b"".join(encode(drawn.draw(messages(codec, elements_max=2))))[:300]
+    chance = random.Random(flips)
+    for at in range(len(data)):
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << chance.randrange(8)
+        for bad in (data[:at], bytes(flipped)):
+            error = attempt(partial(construct_decode, codec), bad)
+            expected = (error.path, error.byte) if isinstance(error, DecodeError) else None
+            assert track(bad, 0) == expected, bad.hex()
 
 
 def elements_in(codec: Codec, data: bytes) -> int:
@@ -232,7 +235,7 @@ def agree(codec: Codec, decode: Callable[..., Any], data: bytes, *, refused: boo
         assert "�" in repr(slow)
     else:
         assert not refused
-        assert repr(fast) == repr(slow)  # compares NaN too
+        assert fast == slow or repr(fast) == repr(slow)  # NaN equals nothing
 
 
 def attempt(decode: Callable[[bytes], Any], data: bytes) -> Any:
@@ -406,7 +409,7 @@ def test_every_response_with_a_throttle_time_writes_it_and_it_is_0_unless_set() 
     """Where the schema has the field, four bytes of it are on the wire."""
     throttled = [
         codec
-        for codec in CODECS
+        for codec in all_codecs()
         for field in codec.message.shape.fields
         if field.name == "throttle_time_ms" and codec.version in field.versions
     ]

@@ -1,8 +1,8 @@
 """House rules of a test run: who shares a worker, what may be missing, what may skip.
 
 - Suites that share something expensive run on one worker: Spark and the real broker have one group
-  each, Java tests one for each module (their JVM is a module's fixture). A test that names a group
-  itself keeps it, as those that start several real brokers.
+  each, Java tests one for each directory, whose JVMs are fixtures of the session. A test that names
+  a group itself keeps it, as those that start several real brokers.
 - Suites that may have to download their tools' packages first have a longer timeout.
 - A tool that is not installed skips the tests that need it, and says so.
 - A skip has a reason. In CI only the tests listed in `tests/ci_skips.txt` may skip at all, so that
@@ -34,7 +34,7 @@ TOOLS: dict[str, tuple[str, ...]] = {
 DOWNLOAD_TIMEOUT_S = 1_000
 
 ONE_GROUP = ("real_kafka", "spark")
-GROUP_PER_MODULE = ("java",)
+GROUP_PER_DIRECTORY = ("java",)
 
 
 def in_ci() -> bool:
@@ -96,10 +96,10 @@ class Policy:
                 item.add_marker(pytest.mark.timeout(DOWNLOAD_TIMEOUT_S))
             if item.get_closest_marker("xdist_group") is not None:
                 continue
-            for name in ONE_GROUP + GROUP_PER_MODULE:
+            for name in ONE_GROUP + GROUP_PER_DIRECTORY:
                 if item.get_closest_marker(name) is not None:
-                    module = item.nodeid.partition("::")[0]
-                    group = name if name in ONE_GROUP else f"{name}:{module}"
+                    directory = item.nodeid.partition("::")[0].rpartition("/")[0]
+                    group = name if name in ONE_GROUP else f"{name}:{directory}"
                     item.add_marker(pytest.mark.xdist_group(group))
                     break
 

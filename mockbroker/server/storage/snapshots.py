@@ -5,6 +5,8 @@ All of it runs in the server's trio run without a checkpoint: no client sees hal
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
@@ -85,9 +87,16 @@ def restore_stored(cluster: Cluster, image: ClusterImage, directory: Path) -> No
     Raises ServerError; the cluster is of no use then.
     """
     check(cluster, image)
-    try:
+    with _refused(directory):
         restore_cluster(cluster, image)
-    except Exception as error:  # nothing is impossible in a file
+
+
+@contextmanager
+def _refused(directory: Path) -> Iterator[None]:
+    """Any error is a ServerError that names the file: nothing is impossible in a file."""
+    try:
+        yield
+    except Exception as error:
         raise ServerError(
             f"{directory / FILE} contradicts itself ({type(error).__name__}: {error}), although "
             "its checksums are right: another program or release wrote it. Use another directory."
@@ -101,12 +110,13 @@ def read_snapshot(directory: Path, *, recover: bool = False) -> ClusterImage:
     """
     image = read_directory(directory, recover=recover).image
     settings = image.settings
-    rehearsal = Cluster(
-        [BrokerSpec(each.node_id, each.rack) for each in settings.brokers],
-        settings.static_configs,
-        now_ms=lambda: image.at_ms,
-        kafka_version=settings.kafka_version,
-    )
+    with _refused(directory):
+        rehearsal = Cluster(
+            [BrokerSpec(each.node_id, each.rack) for each in settings.brokers],
+            settings.static_configs,
+            now_ms=lambda: image.at_ms,
+            kafka_version=settings.kafka_version,
+        )
     restore_stored(rehearsal, image, directory)
     return image
 

@@ -40,6 +40,7 @@ def told(status: int, *arguments: object) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_both_engines_find_the_same(spark: SparkSession, tables: Path) -> None:
     """Findings, outcomes and the exit code."""
     by_spark = told(1, "audit", tables, "--engine", "spark")

@@ -101,12 +101,12 @@ class Member(ConsumerRebalanceListener):
     # ----------------------------------------------------------------------------------------------
 
     async def start_workers(self, partitions):
-        self.rebalances += 1
         for partition in sorted(partitions):
             worker = self.make_worker(partition)
             await worker.start()
             self.consumer.seek(partition, worker.next)
             self.workers[partition] = worker
+        self.rebalances += 1  # aiokafka goes on reading meanwhile, at offsets of its own
 
     async def stop_workers(self, partitions):
         for partition in sorted(partitions):

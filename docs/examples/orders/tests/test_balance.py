@@ -27,9 +27,8 @@ async def share(kafka):
     await first.member.drain()
     assert len(first.member.workers) == 4
     await second.start()
-    while len(second.member.workers) != 2:
+    while {len(each.member.workers) for each in (first, second)} != {2}:
         await asyncio.gather(first.member.work(), second.member.work())
-    assert len(first.member.workers) == 2
     await sell(kafka, range(8, 16))
     await asyncio.gather(first.member.drain(), second.member.drain())
     await first.stop()
