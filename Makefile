@@ -27,7 +27,7 @@ SPARK_VENVS    := .cache/venvs
 
 .DEFAULT_GOAL := help
 .PHONY: help install run bytecode test test-slow test-failed test-quick test-java test-spark test-spark-versions \
-        test-node test-go test-real test-audited fuzz fuzz-corpus durations check \
+        test-node test-go test-real test-audited fuzz fuzz-corpus mutants mutants-all flakes durations check \
         exhaustive simulate simulate-real planted lint types types-mypy types-pyright layers generated \
         generate format bench docs screenshots clean lock dist sbom vulnerabilities comparison soak
 
@@ -135,6 +135,24 @@ fuzz: $(STAMP) ## hostile bytes into every parser and handler: make fuzz INPUTS=
 
 fuzz-corpus: $(STAMP) ## keep the inputs that reach lines of a parser no other input reaches
 	$(BIN)/python -m tests.fuzz.refresh $(ARGS)
+
+# Only the listing of mutants needs cosmic-ray, which would bring a dozen packages along.
+COSMIC_RAY := .cache/venvs/cosmic-ray
+MUTANTS    := $(BIN)/python -m tests.mutation --listing-python $(COSMIC_RAY)/bin/python
+
+$(COSMIC_RAY)/.installed:
+	$(PYTHON) -m venv --clear $(COSMIC_RAY)
+	$(COSMIC_RAY)/bin/python -m pip install --quiet --disable-pip-version-check cosmic-ray==8.7.0
+	@touch $@
+
+mutants: $(STAMP) $(COSMIC_RAY)/.installed ## small changes of the source, which tests have to notice: make mutants SIZE=200 SEED=1
+	$(MUTANTS) --size $(or $(SIZE),200) --seed $(or $(SEED),0) $(ARGS)
+
+mutants-all: $(STAMP) $(COSMIC_RAY)/.installed ## every mutant there is, for a few nights; ARGS="--package log --resume"
+	$(MUTANTS) --all $(ARGS)
+
+flakes: $(STAMP) ## tests that fail in some of many runs: make flakes RUNS=20 ARGS=tests/core
+	$(BIN)/python -m tests.flakes --runs $(or $(RUNS),20) $(ARGS)
 
 durations: $(STAMP) ## measure how long the parts of the tests take, by which they are shared out
 	$(PYTEST) $(PARALLEL) --durations-report=tests/durations.json $(ARGS)

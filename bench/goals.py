@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bench.model import Unit
 from bench.run import Results
+from bench.workloads.fairness import TITLES as GREED
 
 OURS = "mockbroker"
 
@@ -72,6 +73,9 @@ GOALS: tuple[Goal, ...] = (
     Goal("groups-time", 3.0),
     Goal("flat-partitions", 1.2),
     Goal("flat-groups", 1.2),
+    *(Goal(f"fairness-{kind}", 3.0) for kind in GREED),
+    Goal("crowd-connections", 40e3),
+    Goal("crowd-groups", 20e3),
     *(
         Goal(f"transactions-{driver}-{records}", 1.0, ("real",))
         for driver in ("librdkafka", "franz-go")

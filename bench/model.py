@@ -69,6 +69,8 @@ class Scale:
     """Micro-batches of a turn, the first of which does not count."""
     audit_records: int = 10_000_000
     """Records that were appended, and as many that were delivered."""
+    crowd_connections: int = 10_000
+    crowd_groups: int = 100_000
 
 
 FULL = Scale(

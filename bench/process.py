@@ -93,6 +93,22 @@ def cpu_seconds(pids: Sequence[int]) -> float:
     return total_ns / 1e9
 
 
+def core_wait_s(pid: int) -> float:
+    """How long the threads of a process have been ready and without a core.
+
+    That of a thread counts once it has one again. Raises UnavailableError where the operating
+    system does not tell.
+    """
+    total_ns = 0
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                total_ns += int((task / "schedstat").read_text().split()[1])
+    except (FileNotFoundError, ProcessLookupError) as error:
+        raise UnavailableError(f"waits for a core are not told here: {error}") from None
+    return total_ns / 1e9
+
+
 def resident_bytes(pids: Sequence[int]) -> int:
     """Resident memory of the processes together, as `ps` counts it."""
     words = subprocess.run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bench.model import Workload
 from bench.workloads.audit import audit_workloads
 from bench.workloads.bulk import bulk_workloads
+from bench.workloads.fairness import Crowd, Fairness
 from bench.workloads.flat import FlatGroups, FlatPartitions
 from bench.workloads.footprint import (
     IdleMemory,
@@ -41,6 +42,8 @@ WORKLOADS: tuple[Workload, ...] = (
     Rebalance(),
     FlatPartitions(),
     FlatGroups(),
+    Fairness(),
+    Crowd(),
     *transaction_workloads(),
     OpenTransactions(),
     AbortedTransactions(),

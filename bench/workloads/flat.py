@@ -60,8 +60,8 @@ class FlatPartitions(_Flat):
 
     def run(self, running: Running, scale: Scale) -> Figures:
         running.peer.create_topics(running, [TOPIC], FEW_PARTITIONS)
-        requests = _partition_requests()
-        with raw.RawConnection(_leader(running.address)) as connection:
+        requests = partition_requests()
+        with raw.RawConnection(leader(running.address)) as connection:
             few = _cost(running, connection, requests, scale.round_trips)
             count = scale.partitions // TOPIC_PARTITIONS
             topics = [f"{TOPIC}-{number}" for number in range(count)]
@@ -85,7 +85,7 @@ class FlatGroups(_Flat):
         coordinators = find_coordinators(running.address, [group, *groups])
         with raw.RawConnection(coordinators[group]) as connection:
             joined = play(connection, alone(group))
-            requests = _group_requests(group, joined.generation_id, joined.member_id)
+            requests = group_requests(group, joined.generation_id, joined.member_id)
             few = _cost(running, connection, requests, scale.round_trips)
             swarm.drive((coordinators[each], alone(each)) for each in groups)
             many = _cost(running, connection, requests, scale.round_trips)
@@ -110,9 +110,9 @@ def _cost(
     return min(costs)
 
 
-def _leader(address: swarm.Address) -> swarm.Address:
-    """The broker that leads partition 0."""
-    request = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)])
+def leader(address: swarm.Address, topic: str = TOPIC) -> swarm.Address:
+    """The broker that leads partition 0 of a topic."""
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
     frame = raw.request(ApiKey.METADATA, METADATA, request)
     with raw.RawConnection(address) as connection:
         found = raw.answer(ApiKey.METADATA, METADATA, connection.round_trip(frame))
@@ -121,7 +121,7 @@ def _leader(address: swarm.Address) -> swarm.Address:
     return broker.host, broker.port
 
 
-def _partition_requests() -> list[bytes]:
+def partition_requests() -> list[bytes]:
     batch = build_batch([Record(timestamp=time.time_ns() // 1_000_000, value=bytes(100))])
     produced = TopicProduceData(
         name=TOPIC, partition_data=[PartitionProduceData(index=0, records=bytes(batch))]
@@ -141,7 +141,7 @@ def _partition_requests() -> list[bytes]:
     ]
 
 
-def _group_requests(group: str, generation: int, member_id: str) -> list[bytes]:
+def group_requests(group: str, generation: int, member_id: str) -> list[bytes]:
     committed = OffsetCommitRequestTopic(
         name=TOPIC,
         partitions=[OffsetCommitRequestPartition(partition_index=0, committed_offset=1)],

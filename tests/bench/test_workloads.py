@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 
 import pytest
 
-from bench import model, swarm
+from bench import model, raw, swarm
 from bench.model import Running, Workload
+from bench.workloads import flat, greedy
+from bench.workloads.fairness import Crowd, Fairness, Ordinary, greed
 from bench.workloads.flat import FlatGroups, FlatPartitions
 from bench.workloads.groups import Rebalance, find_coordinators, member
 from bench.workloads.passing_week import seconds_of_a_week
@@ -21,6 +24,7 @@ from mockbroker import Cluster
 from mockbroker.core.groups.shard import GroupShard
 
 SMALL = dataclasses.replace(model.QUICK, groups=5, partitions=200, connections=5, round_trips=40)
+SMALL = dataclasses.replace(SMALL, crowd_connections=5, crowd_groups=3)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="CPU time is told on Linux only")
 
@@ -70,7 +74,7 @@ def states(kafka: Cluster) -> list[tuple[str, int]]:
     )
 
 
-@pytest.mark.parametrize("workload", [Connections(), FullMetadata(), Rebalance()])
+@pytest.mark.parametrize("workload", [Connections(), FullMetadata(), Rebalance(), Crowd()])
 def test_each_measure_gets_a_figure(running: Running, workload: Workload) -> None:
     figures = workload.run(running, SMALL)
     assert figures.keys() == {measure.name for measure in workload.measures}
@@ -107,3 +111,28 @@ def test_a_cluster_is_put_back_and_reset() -> None:
 
 def test_a_week_passes_and_everything_has_expired() -> None:
     assert seconds_of_a_week() > 0
+
+
+@pytest.mark.parametrize("kind", greedy.KINDS)
+def test_an_ordinary_client_is_served_beside_each_kind_of_greed(
+    running: Running, kind: str
+) -> None:
+    running.peer.create_topics(running, [flat.TOPIC, greedy.TOPIC], 3)
+    connection = raw.RawConnection(flat.leader(running.address), raw.TIMEOUT_S)
+    ordinary = Ordinary(connection, flat.partition_requests(), os.getpid())
+    with connection, greed(kind, flat.leader(running.address, greedy.TOPIC)):
+        times = ordinary.times(5)
+    assert len(times) == 20
+    assert all(0 <= each < raw.TIMEOUT_S for each in times)
+
+
+def test_each_kind_of_greed_has_a_measure() -> None:
+    names = {measure.name for measure in Fairness.measures}
+    assert names == {f"fairness-{kind}" for kind in greedy.KINDS}
+
+
+def test_greed_that_comes_to_nothing_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        address = nobody.getsockname()
+    with pytest.raises(RuntimeError, match="dripping"), greed("dripping", address):
+        raise AssertionError

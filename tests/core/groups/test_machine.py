@@ -294,6 +294,15 @@ def test_a_returning_static_member_fences_its_former_self_in_join_group() -> Non
     play << joined("b2", member_id="b2", generation=3)
 
 
+def test_a_returning_static_member_ends_the_round_that_waited_for_it_alone() -> None:
+    play = static()
+    play >> join("a1", "a", instance_id="one", protocols=OTHER)
+    assert play.state is State.PREPARING
+    play >> join("b2", instance_id="two")
+    play << joined("a1", generation=3) << joined("b2", member_id="b2", generation=3)
+    assert play.state is State.COMPLETING
+
+
 def test_a_returning_static_member_fences_its_former_self_in_sync_group() -> None:
     """While the leader assigns, everything starts over: the assignment would name the old id."""
     play = Playbook()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import pytest
 
 from mockbroker.core.actions import find_action, parse_action
@@ -9,6 +11,7 @@ from mockbroker.core.cluster import Cluster
 from mockbroker.core.events import MarkerWritten, RecordsRemoved, TopicsChanged, WatermarkMoved
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.journal.reader import ranges_of
+from mockbroker.core.log.emitters import RANGES_PER_EVENT_MAX, emit_compacted
 from mockbroker.core.txn.markers import Marker, write_markers
 from mockbroker_protocol.records import BatchHeader, Record, build_batch
 
@@ -67,6 +70,20 @@ def test_records_that_are_deleted_are_told_with_what_led_to_it():
         (3, 3, "delete_records", "my-rule"),
     ]
     assert watched.cluster.runtime.cause == ""
+
+
+def test_each_offset_that_compaction_removed_is_told_once_however_many_there_are():
+    watched = Watched()
+    gaps = 2 * RANGES_PER_EVENT_MAX + 1
+    ranges = array("q", (number for at in range(gaps) for number in (3 * at, 3 * at + 1)))
+    emit_compacted(watched.cluster.runtime, watched.partition, ranges)
+    assert [(first, last) for first, last, _, _ in watched.removed()] == [
+        (0, 3 * RANGES_PER_EVENT_MAX - 2),
+        (3 * RANGES_PER_EVENT_MAX, 6 * RANGES_PER_EVENT_MAX - 2),
+        (6 * RANGES_PER_EVENT_MAX, 6 * RANGES_PER_EVENT_MAX + 1),
+    ]
+    told = [each.ranges for each in watched.told if isinstance(each, RecordsRemoved)]
+    assert b"".join(told) == ranges.tobytes()
 
 
 def test_what_retention_removes_is_told_and_not_what_was_gone_before():

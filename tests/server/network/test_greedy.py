@@ -7,8 +7,10 @@ import resource
 import socket
 import struct
 import tracemalloc
+from collections.abc import Callable
 
 import pytest
+import trio
 
 from mockbroker import Cluster
 from mockbroker.client.client import Client
@@ -144,6 +146,33 @@ def test_a_thousand_requests_at_once_are_served_among_those_of_others():
         assert answered
         greedy.socket.close()
         wait_until(lambda: kafka.server.stats.connections_open == len(others))
+
+
+class Steps(trio.abc.Instrument):
+    """The most requests that were served in one step of a task."""
+
+    def __init__(self, served: Callable[[], int]) -> None:
+        self.most = 0
+        self._served = served
+        self._before = 0
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self._before = self._served()
+
+    def after_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.most = max(self.most, self._served() - self._before)
+
+
+def test_others_wait_for_a_few_requests_of_a_flood_only():
+    with Cluster(brokers=1, journal_bytes=0) as kafka:
+        steps = Steps(lambda: sum(kafka.server.stats.requests.values()))
+        greedy = Raw(kafka)
+        kafka.call(lambda _: trio.lowlevel.add_instrument(steps))
+        greedy.send(b"".join(api_versions(number) for number in range(1000)))
+        for number in range(1000):
+            assert greedy.correlation_id() == number
+        greedy.socket.close()
+    assert 1 < steps.most <= 4
 
 
 def test_clients_that_vanish_leave_nothing():
