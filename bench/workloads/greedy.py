@@ -1,7 +1,7 @@
 """Greedy clients, in a process of their own: `python -m bench.workloads.greedy KIND HOST PORT`.
 
 It prints `ready` once the greed is at its full, and goes on until standard input ends. It runs at
-the lowest priority: it competes with other clients at the broker, not for their CPU.
+a low priority: it competes with other clients at the broker, not for their CPU.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ ANNOUNCED_BYTES = 100 << 20
 DRIP_S = 1.0
 CONNECTIONS = 2000
 REQUESTS_AT_ONCE = 20_000
+LOW_PRIORITY = 5
 LISTEN_PAUSE_S = 0.01
 _READ_BYTES = 1 << 20
 
@@ -180,7 +181,7 @@ KINDS: dict[str, Greed] = {
 
 def main() -> None:
     kind, host, port = sys.argv[1:]
-    os.nice(19)
+    os.nice(LOW_PRIORITY)
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
     for _ in KINDS[kind]((host, int(port))):
         print("ready", flush=True)

@@ -293,3 +293,12 @@ def test_a_group_that_is_too_large_stays_what_it_is() -> None:
         play.take()
     play >> leave("new") << told("new", -1)
     assert not play.downgrades
+
+
+def test_sync_names_the_first_protocol_of_a_join_with_several(play: Playbook) -> None:
+    both = (("range", subscription("t")), ("sticky", subscription("t")))
+    play >> classic_join("old", protocols=both) << joined("old", 3)
+    play >> classic_sync("old", 3, protocol_name="sticky")
+    play << Told("old", SyncResult, {"error": ErrorCode.INCONSISTENT_GROUP_PROTOCOL})
+    play >> classic_sync("old", 3, protocol_name="range")
+    play << Told("old", SyncResult, {"error": ErrorCode.NONE})

@@ -1,0 +1,37 @@
+"""Offsets of a transaction are written for the producer's newest epoch only."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker_protocol import ErrorCode
+from tests.support.txn_node import TV2, TxnNode
+
+E = ErrorCode
+
+
+@pytest.fixture
+def node() -> TxnNode:
+    """A cluster that does not ask the coordinator of the transaction, so that the log decides."""
+    return TxnNode(configs={"transaction.partition.verification.enable": "false"})
+
+
+def test_offsets_of_an_older_epoch_are_refused_by_the_log(node: TxnNode) -> None:
+    """As in ProducerAppendInfo, with the code of a Produce."""
+    p = node.txn()
+    old = p.epoch
+    p.add_offsets()
+    assert p.commit_offset(5, version=4) == E.NONE
+    p.end(version=TV2)
+    node.settle()
+    assert p.epoch > old
+    assert p.commit_offset(6, version=4, producer_epoch=old) == E.INVALID_PRODUCER_EPOCH
+    p.add_offsets()
+    assert p.commit_offset(7, version=4) == E.NONE
+
+
+def test_nothing_is_written_for_no_offsets(node: TxnNode) -> None:
+    p = node.txn()
+    before = len(node.stored("__consumer_offsets"))
+    assert p.send_offset(5, version=4, topics=[]).response.topics == []
+    assert len(node.stored("__consumer_offsets")) == before
