@@ -10,6 +10,7 @@ from typing import Any
 from mockbroker.client.connection import Connection, api_key_of
 from mockbroker.client.errors import ConnectionClosedError, RequestTimeoutError
 from mockbroker_protocol import ApiKey
+from tests.support.waiting import wait_until
 
 # A broker that has not answered after this long is taken to keep silent. Cases that expect silence
 # are few; the others wait for an answer up to `ANSWER_TIMEOUT_S`.
@@ -90,12 +91,19 @@ class Session:
         A real broker answers LEADER_NOT_AVAILABLE and the like while it is still at work.
         """
         connection = self.connection(who)
-        for _ in range(2000):
+        answer: Any = None
+
+        def is_ready() -> bool:
+            nonlocal answer
             answer = connection.send(message, version)
-            if ready(answer):
-                self._record("", api_key_of(message), version, answer)
-                return answer
-        raise AssertionError(f"{self.name}: never ready: {answer}")
+            return ready(answer)
+
+        try:
+            wait_until(is_ready)
+        except AssertionError:
+            raise AssertionError(f"{self.name}: never ready: {answer}") from None
+        self._record("", api_key_of(message), version, answer)
+        return answer
 
     def start(self, message: Any, version: int, who: str) -> Callable[[], Any]:
         """Send a request that will be parked; call the result to wait for the answer."""

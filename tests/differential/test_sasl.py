@@ -27,6 +27,7 @@ from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataReque
 from tests.core.security.sasl.scram_client import ScramClient
 from tests.support.real_sasl import RealSaslKafka, sasl_configs
 from tests.support.sasl import SaslConnection
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.real_kafka, pytest.mark.java, pytest.mark.xdist_group("real_kafka")]
 
@@ -68,10 +69,12 @@ def _add_scram_user(kafka: Any) -> None:
         admin.plain("admin", "admin-secret")
         changed = admin.send(AlterUserScramCredentialsRequest([], [upsertion]), 0)
         assert changed.results[0].error_code == 0
-    for _ in range(1000):
+
+    def is_known() -> bool:
         with SaslConnection(kafka) as alice:
-            if alice.scram("alice", "alice-secret").error_code == 0:
-                return
+            return bool(alice.scram("alice", "alice-secret").error_code == 0)
+
+    wait_until(is_known)
 
 
 class Script:
