@@ -48,6 +48,11 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(GARBAGE_THRESHOLD, *gc.get_threshold()[1:])
 
 
+def pytest_unconfigure() -> None:
+    """DuckDB's library calls everything a leak that is left when Python ends."""
+    gc.unfreeze()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(policy.Policy(), "mockbroker-policy")
     config.pluginmanager.register(covers.Covers(), "mockbroker-covers")
