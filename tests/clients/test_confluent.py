@@ -272,15 +272,15 @@ def test_a_position_that_was_deleted_is_reset_by_policy(
 def test_a_poll_waits_for_data_and_returns_when_it_comes(
     bootstrap_servers: str, topic: str
 ) -> None:
-    with open_consumer(bootstrap_servers, fetch_wait_max_ms=5000) as consumer:
+    with open_consumer(bootstrap_servers, fetch_wait_max_ms=20_000) as consumer:
         consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
         begun_s = time.monotonic()
         assert consumer.poll(0.5) is None
-        assert 0.5 <= time.monotonic() - begun_s < 2
+        assert 0.5 <= time.monotonic() - begun_s < 10
         produce(bootstrap_servers, topic, ["here"])  # while a Fetch waits at the broker
         begun_s = time.monotonic()
         assert values(poll(consumer, 1)) == ["here"]
-        assert time.monotonic() - begun_s < 2
+        assert time.monotonic() - begun_s < 10
 
 
 def test_a_paused_partition_gives_nothing_until_resumed(bootstrap_servers: str, name: str) -> None:
