@@ -17,7 +17,6 @@ from mockbroker.core.coordinator.shard import (
     CoordinatorShard,
     stored_records,
 )
-from mockbroker.core.replication.partition import ACKS_ALL
 from mockbroker.core.share.operations import DELETE, INITIALIZE, READ, READ_SUMMARY, WRITE
 from mockbroker.core.share.records import (
     NO_EPOCH,
@@ -71,7 +70,7 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
 
     __slots__ = ("_tombstone_offset", "entries", "pruned_to")
 
-    acks = ACKS_ALL
+    acks = 1  # the high watermark does not move while too few replicas are in sync
     timeout_config = "share.coordinator.write.timeout.ms"
 
     def __init__(self, coordinator: ShareCoordinator, partition: Partition) -> None:
@@ -154,7 +153,7 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
         elif not self.coordinator.has_partition(key):
             error = _sentence(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if error is not None:
-            then(INITIALIZE.failed(key.partition, *error))
+            self._answer(INITIALIZE, INITIALIZE.failed(key.partition, *error), then)
             return
         now_ms = self._runtime.now_ms()
         count = UNKNOWN_COUNT if row.start_offset == NO_START_OFFSET else 0
@@ -186,7 +185,7 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
             error = _sentence(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if entry is None or error is not None:
             assert error is not None
-            then(WRITE.failed(key.partition, *error))
+            self._answer(WRITE, WRITE.failed(key.partition, *error), then)
             return
         batches = [
             StateBatch(
@@ -225,7 +224,7 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
             error = _sentence(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if entry is None or error is not None:
             assert error is not None
-            then(READ.failed(key.partition, *error))
+            self._answer(READ, READ.failed(key.partition, *error), then)
             return
         state = entry.state
         result = reading.PartitionResult(
@@ -254,11 +253,11 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
         """ReadShareGroupStateSummary: the state without its batches."""
         if key.partition < 0:
             error = ErrorCode.INVALID_REQUEST, NEGATIVE_PARTITION
-            then(READ_SUMMARY.failed(key.partition, *error))
+            self._answer(READ_SUMMARY, READ_SUMMARY.failed(key.partition, *error), then)
             return
         if not self.coordinator.has_partition(key):
             error = _sentence(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            then(READ_SUMMARY.failed(key.partition, *error))
+            self._answer(READ_SUMMARY, READ_SUMMARY.failed(key.partition, *error), then)
             return
         entry = self.entries.get(key)
         result = summing.PartitionResult(key.partition, start_offset=NO_START_OFFSET)
@@ -273,10 +272,14 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
     def delete(self, key: SharePartitionKey, _row: Row, then: Callable[[Result], None]) -> None:
         """DeleteShareGroupState: write a tombstone, if there is a state."""
         if key.partition < 0:
-            then(DELETE.failed(key.partition, ErrorCode.INVALID_REQUEST, NEGATIVE_PARTITION))
+            self._answer(
+                DELETE,
+                DELETE.failed(key.partition, ErrorCode.INVALID_REQUEST, NEGATIVE_PARTITION),
+                then,
+            )
         elif not self.coordinator.has_partition(key):
             error = _sentence(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            then(DELETE.failed(key.partition, *error))
+            self._answer(DELETE, DELETE.failed(key.partition, *error), then)
         elif key in self.entries:
             self._store(DELETE, Snapshot(key, None), DELETE.result(key.partition), then)
         else:
@@ -402,7 +405,10 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
     def _answer(
         self, operation: Operation[Any, Any], result: Result, then: Callable[[Result], None]
     ) -> None:
-        """Answer once all records written so far are replicated."""
+        """Answer once all records written so far are replicated.
+
+        A refusal waits too: it depends on states that may not be replicated.
+        """
         if self.is_replicated:
             then(result)
             return

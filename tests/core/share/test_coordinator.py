@@ -159,23 +159,34 @@ def test_another_broker_is_not_the_coordinator() -> None:
     )
 
 
-def test_too_few_replicas_in_sync_refuse_the_write_and_the_state_stays() -> None:
+def test_too_few_replicas_in_sync_time_the_write_out_although_it_is_written() -> None:
+    """Coordinators write with acks=1; the record counts once enough replicas have it."""
     node = ShareNode(brokers=2)
     node.initialize()
-    former = dict(node.shard.entries)
-    end = node.state.log_end_offset
     other = next(n for n in node.cluster.processes if n != node.state.leader_id)
     node.cluster.stop_broker(other, "unclean")
-    line = node.ask(WRITE, write_request(node.topic_id, {0: []}))
-    assert (line.error_code, line.error_message) == (
-        E.COORDINATOR_NOT_AVAILABLE,
-        f"Unable to write share group state: {E.NOT_ENOUGH_REPLICAS.message}",
-    )
+    written = node.send(WRITE, write_request(node.topic_id, {0: []}, complete=6))
+    assert written == []
+    node.advance(5_000)
+    assert written[0].results[0].partitions[0].error_code == E.COORDINATOR_NOT_AVAILABLE
+    node.cluster.start_broker(other)
+    node.advance(1_000)
+    line = node.ask(READ_SUMMARY, summary_request(node.topic_id))
+    assert line.delivery_complete_count == 6
+
+
+def test_a_record_that_is_too_large_is_as_if_never_written(node: ShareNode) -> None:
+    """Kafka's exception has words of its own; the code is the same."""
+    node.initialize()
+    former, end = dict(node.shard.entries), node.state.log_end_offset
+    node.state.topic.configs.replace({"max.message.bytes": "60"})
     for operation, request in (
         (INITIALIZE, initialize_request(node.topic_id, 1)),
+        (INITIALIZE, initialize_request(node.topic_id, 0)),
+        (WRITE, write_request(node.topic_id, {0: []})),
         (DELETE, delete_request(node.topic_id)),
     ):
-        assert node.ask(operation, request).error_code == E.COORDINATOR_NOT_AVAILABLE
+        assert node.ask(operation, request).error_code == E.UNKNOWN_SERVER_ERROR
     assert (dict(node.shard.entries), node.state.log_end_offset) == (former, end)
 
 
@@ -186,7 +197,8 @@ def test_a_write_waits_for_the_followers_and_a_later_read_too() -> None:
     node.cluster.pause_broker(other)
     written = node.send(WRITE, write_request(node.topic_id, {0: []}, complete=1))
     read = node.send(READ_SUMMARY, summary_request(node.topic_id))
-    assert (written, read) == ([], [])
+    refused = node.send(WRITE, write_request(node.topic_id, {9: []}))
+    assert (written, read, refused) == ([], [], [])
     node.advance(5_000)
     (line,) = written[0].results[0].partitions
     assert (line.error_code, line.error_message) == (
@@ -194,7 +206,8 @@ def test_a_write_waits_for_the_followers_and_a_later_read_too() -> None:
         "Unable to write share group state: "
         "CoordinatorWriteEvent(name=write-share-group-state) timed out after 5000ms",
     )
-    assert read[0].results[0].partitions[0].error_code == E.COORDINATOR_NOT_AVAILABLE
+    for answers in (read, refused):
+        assert answers[0].results[0].partitions[0].error_code == E.COORDINATOR_NOT_AVAILABLE
 
 
 def test_a_loading_coordinator_says_so() -> None:
