@@ -119,9 +119,12 @@ def _commit(
             error = group.check_partition(
                 request.member_id,
                 request.generation_id_or_member_epoch,
+                topic,
                 topic_id,
                 partition.partition_index,
             )
+            if error is not NONE:
+                return builder.add_all(existing, error)  # one partition refuses all
         errors.append(error)
         if error is NONE:
             value = _value(partition, topic_id, now_ms, request.retention_time_ms)

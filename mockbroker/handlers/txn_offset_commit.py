@@ -169,10 +169,14 @@ class _Commit:
                 error = group.check_partition(
                     member_id,
                     request.generation_id,
+                    topic,
                     topic_id,
                     partition.partition_index,
                     transactional=True,
                 )
+                if error is not ErrorCode.NONE:
+                    self._finish(error)  # one partition refuses all
+                    return
             errors.append(error)
             if error is ErrorCode.NONE:
                 value = OffsetAndMetadata(

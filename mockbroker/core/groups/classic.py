@@ -282,6 +282,7 @@ class ClassicGroup:
         self,
         member_id: str,  # noqa: ARG002
         epoch: int,  # noqa: ARG002
+        topic: str,  # noqa: ARG002
         topic_id: bytes,  # noqa: ARG002
         partition: int,  # noqa: ARG002
         *,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # Group.GroupType, as ListGroups spells it.
 CLASSIC = "classic"
 CONSUMER = "consumer"
+STREAMS = "streams"
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 
@@ -99,6 +100,7 @@ class Group(Protocol):
         self,
         member_id: str,
         epoch: int,
+        topic: str,
         topic_id: bytes,
         partition: int,
         *,

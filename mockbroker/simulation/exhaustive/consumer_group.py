@@ -347,7 +347,7 @@ class ConsumerGroupWorld(ExploredWorld):
         must(later is not NONE, "a commit of an epoch that nobody was told is refused")
         others = self.topics.partitions("tu") - flat(member.assigned) - flat(member.revoking)
         for topic_id, partition in others:
-            error = group.check_partition(member_id, member.epoch - 1, topic_id, partition)
+            error = group.check_partition(member_id, member.epoch - 1, "", topic_id, partition)
             must(error is not NONE, "an old epoch commits only what it owned")
 
     def _check_log(self) -> None:

@@ -395,6 +395,7 @@ class ConsumerGroup:
         self,
         member_id: str,
         epoch: int,
+        topic: str,  # noqa: ARG002 (partitions are assigned by topic id)
         topic_id: bytes,
         partition: int,
         *,

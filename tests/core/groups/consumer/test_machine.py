@@ -302,10 +302,10 @@ def test_members_commit_at_their_epoch_or_since_they_own_a_partition() -> None:
     assert group.check_commit("a", None, 3, NOW_MS) is ErrorCode.NONE
     assert group.check_commit("a", None, 4, NOW_MS) is stale
     assert group.check_commit("a", None, 2, NOW_MS) is ErrorCode.NONE
-    assert group.check_partition("a", 2, topic, mine) is ErrorCode.NONE
-    assert group.check_partition("a", 2, topic, other) is stale
-    assert group.check_partition("a", 1, topic, mine) is stale
-    assert group.check_partition("a", 3, topic, other) is ErrorCode.NONE
+    assert group.check_partition("a", 2, "t", topic, mine) is ErrorCode.NONE
+    assert group.check_partition("a", 2, "t", topic, other) is stale
+    assert group.check_partition("a", 1, "t", topic, mine) is stale
+    assert group.check_partition("a", 3, "t", topic, other) is ErrorCode.NONE
     assert group.check_commit("x", None, 3, NOW_MS) is ErrorCode.UNKNOWN_MEMBER_ID
     assert group.check_commit("a", None, 3, NOW_MS, version=8) is ErrorCode.UNSUPPORTED_VERSION
     assert group.check_commit("", None, -1, NOW_MS) is ErrorCode.UNKNOWN_MEMBER_ID
