@@ -92,13 +92,17 @@ CONSUMER_OFFSETS = InternalTopic(
         14: "ShareGroupCurrentMemberAssignment",
         15: "ShareGroupStatePartitionMetadata",
         16: "ConsumerGroupRegularExpression",
+        17: "StreamsGroupMetadata",
+        19: "StreamsGroupMemberMetadata",
+        20: "StreamsGroupTargetAssignmentMetadata",
+        21: "StreamsGroupTargetAssignmentMember",
+        22: "StreamsGroupCurrentMemberAssignment",
+        23: "StreamsGroupTopology",
     },
     # Seen on a 4.3.1 broker: commits carry the topic id, which needs the flexible v4.
     {"OffsetCommitValue": 4, "GroupMetadataValue": 3},
 )
-"""Type 0, an offset commit of version 0, is never written; 9 was removed before a release; 17-23
-belong to streams groups.
-"""
+"""Type 0, an offset commit of version 0, is never written; 9 and 18 were removed before release."""
 
 TRANSACTION_STATE = InternalTopic(
     "__transaction_state", "transaction_state", {0: "TransactionLog"}, {"TransactionLogValue": 1}

@@ -254,3 +254,146 @@ class ShareGroupStatePartitionMetadataValue(Struct, gc=False):
     initialized_topics: list[TopicPartitionsInfo] = []
     deleting_topics: list[DeletingTopicInfo] = []
     unknown_tags: UnknownTags = None
+
+
+class StreamsGroupMetadataKey(Struct, gc=False):
+    group_id: str = ""
+
+
+class LastAssignmentConfig(Struct, gc=False):
+    key: str = ""
+    value: str = ""
+    unknown_tags: UnknownTags = None
+
+
+class StreamsGroupMetadataValue(Struct, gc=False):
+    epoch: int = 0
+    metadata_hash: int = 0
+    validated_topology_epoch: int = -1
+    last_assignment_configs: list[LastAssignmentConfig] | None = None
+    unknown_tags: UnknownTags = None
+
+
+class StreamsGroupMemberMetadataKey(Struct, gc=False):
+    group_id: str = ""
+    member_id: str = ""
+
+
+class Endpoint(Struct, gc=False):
+    host: str = ""
+    port: int = 0
+    unknown_tags: UnknownTags = None
+
+
+class KeyValue(Struct, gc=False):
+    key: str = ""
+    value: str = ""
+    unknown_tags: UnknownTags = None
+
+
+class StreamsGroupMemberMetadataValue(Struct, gc=False):
+    instance_id: str | None = ""
+    rack_id: str | None = ""
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: int = -1
+    topology_epoch: int = 0
+    process_id: str = ""
+    user_endpoint: Endpoint | None = None
+    client_tags: list[KeyValue] = []
+    unknown_tags: UnknownTags = None
+
+
+class StreamsGroupTargetAssignmentMetadataKey(Struct, gc=False):
+    group_id: str = ""
+
+
+class StreamsGroupTargetAssignmentMetadataValue(Struct, gc=False):
+    assignment_epoch: int = 0
+    assignment_timestamp: int = 0
+    unknown_tags: UnknownTags = None
+
+
+class StreamsGroupTargetAssignmentMemberKey(Struct, gc=False):
+    group_id: str = ""
+    member_id: str = ""
+
+
+class StreamsGroupTargetAssignmentMemberValueTaskIds(Struct, gc=False):
+    subtopology_id: str = ""
+    partitions: list[int] = []
+    unknown_tags: UnknownTags = None
+
+
+class StreamsGroupTargetAssignmentMemberValue(Struct, gc=False):
+    active_tasks: list[StreamsGroupTargetAssignmentMemberValueTaskIds] = []
+    standby_tasks: list[StreamsGroupTargetAssignmentMemberValueTaskIds] = []
+    warmup_tasks: list[StreamsGroupTargetAssignmentMemberValueTaskIds] = []
+    unknown_tags: UnknownTags = None
+
+
+class StreamsGroupCurrentMemberAssignmentKey(Struct, gc=False):
+    group_id: str = ""
+    member_id: str = ""
+
+
+class StreamsGroupCurrentMemberAssignmentValueTaskIds(Struct, gc=False):
+    subtopology_id: str = ""
+    partitions: list[int] = []
+    assignment_epochs: list[int] | None = None
+    unknown_tags: UnknownTags = None
+
+
+class StreamsGroupCurrentMemberAssignmentValue(Struct, gc=False):
+    member_epoch: int = 0
+    previous_member_epoch: int = 0
+    state: int = 0
+    active_tasks: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = []
+    standby_tasks: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = []
+    warmup_tasks: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = []
+    active_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = []
+    standby_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = []
+    warmup_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = []
+    unknown_tags: UnknownTags = None
+
+
+class StreamsGroupTopologyKey(Struct, gc=False):
+    group_id: str = ""
+
+
+class TopicConfig(Struct, gc=False):
+    key: str = ""
+    value: str = ""
+    unknown_tags: UnknownTags = None
+
+
+class TopicInfo(Struct, gc=False):
+    name: str = ""
+    partitions: int = 0
+    replication_factor: int = 0
+    topic_configs: list[TopicConfig] = []
+    unknown_tags: UnknownTags = None
+
+
+class CopartitionGroup(Struct, gc=False):
+    source_topics: list[int] = []
+    source_topic_regex: list[int] = []
+    repartition_source_topics: list[int] = []
+    unknown_tags: UnknownTags = None
+
+
+class Subtopology(Struct, gc=False):
+    subtopology_id: str = ""
+    source_topics: list[str] = []
+    source_topic_regex: list[str] = []
+    state_changelog_topics: list[TopicInfo] = []
+    repartition_sink_topics: list[str] = []
+    repartition_source_topics: list[TopicInfo] = []
+    copartition_groups: list[CopartitionGroup] = []
+    unknown_tags: UnknownTags = None
+
+
+class StreamsGroupTopologyValue(Struct, gc=False):
+    epoch: int = 0
+    subtopologies: list[Subtopology] = []
+    unknown_tags: UnknownTags = None

@@ -250,6 +250,140 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE = Message(
     ),
 )
 
+STREAMS_GROUP_METADATA_KEY = Message("StreamsGroupMetadataKey", "0", flexible="none").of(
+    Field("group_id", STRING),
+)
+
+STREAMS_GROUP_METADATA_VALUE = Message("StreamsGroupMetadataValue", "0", flexible="0+").of(
+    Field("epoch", INT32),
+    Field("metadata_hash", INT64),
+    Field("validated_topology_epoch", INT32, tag=0, default=-1),
+    Field(
+        "last_assignment_configs", Array("LastAssignmentConfig"), nullable=True, tag=1, default=None
+    ).of(
+        Field("key", STRING),
+        Field("value", STRING),
+    ),
+)
+
+STREAMS_GROUP_MEMBER_METADATA_KEY = Message(
+    "StreamsGroupMemberMetadataKey", "0", flexible="none"
+).of(
+    Field("group_id", STRING),
+    Field("member_id", STRING),
+)
+
+STREAMS_GROUP_MEMBER_METADATA_VALUE = Message(
+    "StreamsGroupMemberMetadataValue", "0", flexible="0+"
+).of(
+    Field("instance_id", STRING, nullable=True),
+    Field("rack_id", STRING, nullable=True),
+    Field("client_id", STRING),
+    Field("client_host", STRING),
+    Field("rebalance_timeout_ms", INT32, default=-1),
+    Field("topology_epoch", INT32),
+    Field("process_id", STRING),
+    Field("user_endpoint", Shape("Endpoint"), nullable=True, default=None).of(
+        Field("host", STRING),
+        Field("port", UINT16),
+    ),
+    Field("client_tags", Array("KeyValue")).of(
+        Field("key", STRING),
+        Field("value", STRING),
+    ),
+)
+
+STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Message(
+    "StreamsGroupTargetAssignmentMetadataKey", "0", flexible="none"
+).of(
+    Field("group_id", STRING),
+)
+
+STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE = Message(
+    "StreamsGroupTargetAssignmentMetadataValue", "0", flexible="0+"
+).of(
+    Field("assignment_epoch", INT32),
+    Field("assignment_timestamp", INT64, tag=0),
+)
+
+STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Message(
+    "StreamsGroupTargetAssignmentMemberKey", "0", flexible="none"
+).of(
+    Field("group_id", STRING),
+    Field("member_id", STRING),
+)
+
+TARGET_TASK_IDS = Shape("TaskIds").of(
+    Field("subtopology_id", STRING),
+    Field("partitions", Array(INT32)),
+)
+
+STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE = Message(
+    "StreamsGroupTargetAssignmentMemberValue", "0", flexible="0+"
+).of(
+    Field("active_tasks", Array(TARGET_TASK_IDS)),
+    Field("standby_tasks", Array(TARGET_TASK_IDS)),
+    Field("warmup_tasks", Array(TARGET_TASK_IDS)),
+)
+
+STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Message(
+    "StreamsGroupCurrentMemberAssignmentKey", "0", flexible="none"
+).of(
+    Field("group_id", STRING),
+    Field("member_id", STRING),
+)
+
+CURRENT_TASK_IDS = Shape("TaskIds").of(
+    Field("subtopology_id", STRING),
+    Field("partitions", Array(INT32)),
+    Field("assignment_epochs", Array(INT32), nullable=True, tag=0, default=None),
+)
+
+STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = Message(
+    "StreamsGroupCurrentMemberAssignmentValue", "0", flexible="0+"
+).of(
+    Field("member_epoch", INT32),
+    Field("previous_member_epoch", INT32),
+    Field("state", INT8),
+    Field("active_tasks", Array(CURRENT_TASK_IDS)),
+    Field("standby_tasks", Array(CURRENT_TASK_IDS)),
+    Field("warmup_tasks", Array(CURRENT_TASK_IDS)),
+    Field("active_tasks_pending_revocation", Array(CURRENT_TASK_IDS)),
+    Field("standby_tasks_pending_revocation", Array(CURRENT_TASK_IDS)),
+    Field("warmup_tasks_pending_revocation", Array(CURRENT_TASK_IDS)),
+)
+
+STREAMS_GROUP_TOPOLOGY_KEY = Message("StreamsGroupTopologyKey", "0", flexible="none").of(
+    Field("group_id", STRING),
+)
+
+TOPIC_INFO = Shape("TopicInfo").of(
+    Field("name", STRING),
+    Field("partitions", INT32),
+    Field("replication_factor", INT16),
+    Field("topic_configs", Array("TopicConfig")).of(
+        Field("key", STRING),
+        Field("value", STRING),
+    ),
+)
+
+STREAMS_GROUP_TOPOLOGY_VALUE = Message("StreamsGroupTopologyValue", "0", flexible="0+").of(
+    Field("epoch", INT32),
+    Field("subtopologies", Array("Subtopology")).of(
+        Field("subtopology_id", STRING),
+        Field("source_topics", Array(STRING)),
+        Field("source_topic_regex", Array(STRING)),
+        Field("state_changelog_topics", Array(TOPIC_INFO)),
+        Field("repartition_sink_topics", Array(STRING)),
+        Field("repartition_source_topics", Array(TOPIC_INFO)),
+        Field("copartition_groups", Array("CopartitionGroup")).of(
+            Field("source_topics", Array(INT16)),
+            Field("source_topic_regex", Array(INT16)),
+            Field("repartition_source_topics", Array(INT16)),
+        ),
+    ),
+)
+
 MESSAGES = (
     OFFSET_COMMIT_KEY,
     OFFSET_COMMIT_VALUE,
@@ -281,4 +415,16 @@ MESSAGES = (
     SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE,
     SHARE_GROUP_STATE_PARTITION_METADATA_KEY,
     SHARE_GROUP_STATE_PARTITION_METADATA_VALUE,
+    STREAMS_GROUP_METADATA_KEY,
+    STREAMS_GROUP_METADATA_VALUE,
+    STREAMS_GROUP_MEMBER_METADATA_KEY,
+    STREAMS_GROUP_MEMBER_METADATA_VALUE,
+    STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_KEY,
+    STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE,
+    STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY,
+    STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE,
+    STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY,
+    STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE,
+    STREAMS_GROUP_TOPOLOGY_KEY,
+    STREAMS_GROUP_TOPOLOGY_VALUE,
 )
