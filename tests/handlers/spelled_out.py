@@ -153,6 +153,7 @@ ROWS: dict[ApiKey, tuple[Rows, ...]] = {
         Rows("transaction_states", "transactional_ids", ("transactional_id",)),
     ),
     ApiKey.CONSUMER_GROUP_DESCRIBE: (_OF_GROUPS,),
+    ApiKey.STREAMS_GROUP_DESCRIBE: (_OF_GROUPS,),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: (Rows("topics", "topics", ("name",)),),
 }
 """By API; those that are missing have an error at the top level and nothing else to fill."""

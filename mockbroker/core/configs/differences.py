@@ -15,6 +15,7 @@ class Difference(NamedTuple):
 
 
 INITIAL_REBALANCE = "group.initial.rebalance.delay.ms"
+STREAMS_INITIAL_REBALANCE = "group.streams.initial.rebalance.delay.ms"
 FETCH_YIELDS = "mockbroker.fetch.makes.way"
 AUTO_CREATED_AT_ONCE = "mockbroker.auto.created.at.once"
 FAILURE_DETECTION = "mockbroker.failure.detection"
@@ -25,6 +26,13 @@ DIFFERENCES = (
         "0",
         "3000",
         "The first rebalance of an empty group begins at once. Kafka waits for more members.",
+    ),
+    Difference(
+        STREAMS_INITIAL_REBALANCE,
+        "0",
+        "3000",
+        "The first member of a streams group gets its tasks at once. Kafka waits for more members, "
+        "and assigns with the next heartbeat.",
     ),
     Difference(
         FETCH_YIELDS,
@@ -38,7 +46,9 @@ DIFFERENCES = (
         "true",
         "false",
         "The Metadata that creates a topic has it in its answer. Kafka answers "
-        "UNKNOWN_TOPIC_OR_PARTITION, and a client asks again after a pause of 100 ms.",
+        "UNKNOWN_TOPIC_OR_PARTITION, and a client asks again after a pause of 100 ms. Internal "
+        "topics of a streams group exist when its first member joins. In Kafka the next heartbeat "
+        "finds them.",
     ),
     Difference(
         FAILURE_DETECTION,

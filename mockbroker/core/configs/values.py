@@ -20,7 +20,7 @@ from mockbroker.core.configs.defs import (
     TOPIC_SYNONYMS,
     ConfigValue,
 )
-from mockbroker.core.configs.differences import INITIAL_REBALANCE
+from mockbroker.core.configs.differences import INITIAL_REBALANCE, STREAMS_INITIAL_REBALANCE
 from mockbroker.core.errors import ConfigError
 from mockbroker.core.log.segments import RollLimits
 from mockbroker.core.security.authorizer import CONFIGS as AUTHORIZER_CONFIGS
@@ -93,7 +93,7 @@ def static_configs(overrides: Mapping[str, str], brokers: int) -> dict[str, str]
 
     Each is a broker config with source STATIC_BROKER_CONFIG, as if server.properties had it.
     """
-    static = {INITIAL_REBALANCE: "0"}
+    static = {INITIAL_REBALANCE: "0", STREAMS_INITIAL_REBALANCE: "0"}
     for name in _INTERNAL_FACTORS:
         kafka_default = BROKER_CONFIGS[name].default
         if kafka_default is not None and brokers < int(kafka_default):

@@ -12,6 +12,7 @@ from mockbroker.core.groups.classic import ClassicGroupSettings
 from mockbroker.core.groups.expiry_schedule import ExpirySchedule
 from mockbroker.core.groups.modern.topics import ClusterTopics
 from mockbroker.core.groups.shard import GroupShard
+from mockbroker.core.groups.topic_creations import TopicCreations
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
         "session_timeout_max_ms",
         "session_timeout_min_ms",
         "settings",
+        "topic_creations",
         "topics",
     )
 
@@ -47,6 +49,7 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
         self.session_timeout_max_ms = config("group.max.session.timeout.ms")
         self.offset_metadata_max = config("offset.metadata.max.bytes")
         self.topics: ClusterTopics = ClusterTopics(broker)
+        self.topic_creations = TopicCreations()
         self._expiry: ExpirySchedule | None = None
         self.clock_domains = broker.services.clock_domains
 

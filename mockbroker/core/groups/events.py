@@ -7,12 +7,15 @@ back with the result exactly once and never calls it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from mockbroker.core.groups.states import State
 from mockbroker_protocol import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.core.groups.streams.results import StreamsResult
 
 NO_GENERATION = -1
 NO_LEADER = ""
@@ -83,7 +86,9 @@ class ConsumerResult(msgspec.Struct, frozen=True, kw_only=True):
     assignment: Mapping[bytes, tuple[int, ...]] | None = None
 
 
-Result: TypeAlias = JoinResult | SyncResult | HeartbeatResult | LeaveResult | ConsumerResult
+Result: TypeAlias = (
+    "JoinResult | SyncResult | HeartbeatResult | LeaveResult | ConsumerResult | StreamsResult"
+)
 
 
 # --------------------------------------------------------------------------------------- events

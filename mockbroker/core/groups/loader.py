@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.core.coordinator.shard import stored_records
-from mockbroker.core.groups.group import CLASSIC, CONSUMER
+from mockbroker.core.groups.group import CLASSIC, CONSUMER, STREAMS
 from mockbroker.core.groups.offsets import OffsetStore
 from mockbroker.core.groups.records import OffsetRecord, parse
 from mockbroker_protocol.exceptions import DecodeError, UnknownVersionError
@@ -29,6 +29,7 @@ OFFSET_COMMIT = 1
 GROUP_TYPES: dict[int, str] = {
     2: CLASSIC,
     **dict.fromkeys((3, 4, 5, 6, 7, 8, 16), CONSUMER),
+    **dict.fromkeys((17, 19, 20, 21, 22, 23), STREAMS),
 }
 
 

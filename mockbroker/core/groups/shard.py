@@ -14,7 +14,7 @@ Source: GroupCoordinatorShard, CoordinatorPartitionWriter.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from mockbroker.core.coordinator.shard import CoordinatorShard, ShardCoordinator
 from mockbroker.core.groups import records as group_records
@@ -30,6 +30,7 @@ from mockbroker.core.groups.events import (
     SyncResult,
     Tick,
 )
+from mockbroker.core.groups.group import STREAMS
 from mockbroker.core.groups.loader import load
 from mockbroker.core.groups.offsets import OffsetAndMetadata, OffsetStore
 from mockbroker.core.groups.records import KeyValue
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from mockbroker.core.groups.group import Group
     from mockbroker.core.groups.modern.topics import TopicSource
     from mockbroker.core.groups.runner import GroupRunner
+    from mockbroker.core.groups.streams.shard import StreamsGroups
     from mockbroker.core.replication.partition import Partition
     from mockbroker.core.timing.domain_timers import ClockDomains
 
@@ -105,6 +107,10 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
         if runner is None:
             runner = self._runners[group_type] = _NEW_RUNNERS[group_type](self)
         return runner
+
+    @property
+    def streams(self) -> StreamsGroups:
+        return cast("StreamsGroups", self.runner_of(STREAMS))
 
     def by_type(self) -> list[Group]:
         """All groups, sorted by type, then the oldest first."""
@@ -394,7 +400,13 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
 
 
 # Makes the runner of a type of group whose machinery few clusters need.
-_NEW_RUNNERS: dict[str, Callable[[GroupShard], GroupRunner[Any]]] = {}
+def _streams(shard: GroupShard) -> GroupRunner[Any]:
+    from mockbroker.core.groups.streams.shard import StreamsGroups
+
+    return StreamsGroups(shard)
+
+
+_NEW_RUNNERS: dict[str, Callable[[GroupShard], GroupRunner[Any]]] = {STREAMS: _streams}
 
 
 def _type(group: Group) -> str:

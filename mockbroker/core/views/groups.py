@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.groups.classic import ClassicGroup
 from mockbroker.core.groups.consumer.members import ConsumerMember
+from mockbroker.core.groups.group import STREAMS
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 from mockbroker.core.validation import nearest
 from mockbroker_protocol import ErrorCode
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.groups.group import Group
     from mockbroker.core.groups.shard import GroupShard
+    from mockbroker.core.groups.streams.group import StreamsGroup
 
 
 class MemberView(msgspec.Struct, frozen=True):
@@ -38,7 +40,8 @@ class MemberView(msgspec.Struct, frozen=True):
 
 
 class GroupView(msgspec.Struct, frozen=True):
-    """One group. `type` is "classic" or "consumer" (KIP-848); `generation` its generation or epoch.
+    """One group. `type` is "classic", "consumer" (KIP-848) or "streams" (KIP-1071); `generation` is
+    its generation or epoch.
 
     A simple group, which has only offsets, has no protocol.
     """
@@ -128,10 +131,14 @@ def group_view(cluster: Cluster, group: str) -> GroupView:
 
 
 def _assigned(cluster: Cluster, group: Group, member: Any) -> dict[str, list[int]] | None:
-    """The partitions of a member of either protocol, by topic."""
+    """The partitions of a member of any protocol, by topic; in a streams group those that its
+    active tasks read.
+    """
     if isinstance(member, ConsumerMember):
         named = ((cluster.topic_name(topic_id), each) for topic_id, each in member.assigned.items())
         return {name: sorted(each) for name, each in named if name is not None}
+    if group.group_type == STREAMS:
+        return cast("StreamsGroup", group).partitions_of(member)
     if not isinstance(group, ClassicGroup) or not group.is_consumer():
         return None
     if not member.assignment:

@@ -6,13 +6,10 @@ Each count of each word is told exactly once and in order, whatever dies: "1", "
 from __future__ import annotations
 
 import contextlib
-import itertools
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from mockbroker import Cluster
@@ -20,101 +17,21 @@ from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 from mockbroker.server.config import TopicSpec
 from mockbroker_protocol import ErrorCode
-from tests.support import doc_examples, maven
 from tests.support.librdkafka import TIMEOUT_S, settings
 from tests.support.waiting import wait_until
+from tests.support.word_count import (
+    CHANGELOG,
+    COUNTS,
+    LINES,
+    PARTITIONS,
+    REPARTITION,
+    WordCount,
+    leader_of,
+    some_lines,
+    stored,
+)
 
 pytestmark = pytest.mark.java
-
-PAGE = "howto/applications.md"
-LINES, COUNTS = "lines", "counts"
-PARTITIONS = 2
-STORE = "word-count-KSTREAM-AGGREGATE-STATE-STORE-0000000003"
-REPARTITION, CHANGELOG = f"{STORE}-repartition", f"{STORE}-changelog"
-
-
-class WordCount:
-    """The app of the docs on one cluster: lines in, counts out, instances started and killed."""
-
-    def __init__(self, kafka: Cluster, folder: Path) -> None:
-        self.kafka = kafka
-        self.folder = folder
-        self.jars = maven.jars("kafka-streams")
-        self.classes = doc_examples.java_classes(PAGE, "WordCount.java", self.jars, folder)
-        self.expected: dict[str, int] = {}
-        self.told: dict[str, list[int]] = {}
-        self.offsets: list[int] = []
-        self._numbers = itertools.count()
-        self._instances: list[subprocess.Popen[bytes]] = []
-        bootstrap = kafka.bootstrap_servers
-        self._producer = Producer(settings(bootstrap, linger_ms=0))
-        self._consumer = Consumer(
-            settings(bootstrap, group_id="nobody", isolation_level="read_committed")
-        )
-        self._consumer.assign([TopicPartition(COUNTS, n, 0) for n in range(PARTITIONS)])
-
-    def start(self, **more: object) -> subprocess.Popen[bytes]:
-        """Start an instance, with further settings of Streams."""
-        number = len(self._instances)
-        file = self.folder / f"{number}.properties"
-        text = doc_examples.source(PAGE, "word-count.properties")
-        own = {
-            "bootstrap_servers": self.kafka.bootstrap_servers,
-            "state_dir": self.folder / f"state-{number}",
-            **more,
-        }
-        lines = [f"{name.replace('_', '.')}={value}" for name, value in own.items()]
-        file.write_text("\n".join([text, *lines]), encoding="utf-8")
-        with (self.folder / f"{number}.log").open("wb") as log:
-            instance = maven.java(
-                [self.classes, *self.jars], "WordCount", str(file), stdout=log, stderr=log
-            )
-        self._instances.append(instance)
-        return instance
-
-    def kill(self, instance: subprocess.Popen[bytes]) -> None:
-        """SIGKILL, and a minute later: the group has noticed."""
-        instance.kill()
-        instance.wait()
-        self.kafka.clock.advance("1m")
-
-    def write(self, *lines: str) -> None:
-        for line in lines:
-            self._producer.produce(LINES, line, key=str(next(self._numbers)))
-            for word in line.split(" "):
-                self.expected[word] = self.expected.get(word, 0) + 1
-        assert self._producer.flush(60) == 0
-
-    def read(self) -> None:
-        """Take in what else is committed."""
-        message = self._consumer.poll(0.05)
-        while message is not None:
-            if message.error() is not None:
-                raise KafkaException(message.error())
-            word = (message.key() or b"").decode()
-            self.told.setdefault(word, []).append(int(message.value() or b""))
-            self.offsets.append(message.offset() or 0)
-            message = self._consumer.poll(0.05)
-
-    def check(self) -> None:
-        """Wait until all that was written is counted: each number of each word once, in order."""
-
-        def is_complete() -> bool:
-            self.read()
-            return sum(map(len, self.told.values())) >= sum(self.expected.values())
-
-        wait_until(is_complete, 120, f"the counts {self.logs()}")
-        assert self.told == {word: [*range(1, n + 1)] for word, n in self.expected.items()}
-
-    def logs(self) -> str:
-        """What the instances said: nothing, unless they died by themselves."""
-        return "".join(file.read_text() for file in sorted(self.folder.glob("*.log")))
-
-    def close(self) -> None:
-        self._consumer.close()
-        for instance in self._instances:
-            instance.kill()
-            instance.wait()
 
 
 @pytest.fixture
@@ -128,15 +45,6 @@ def kafka() -> Iterator[Cluster]:
 def app(kafka: Cluster, tmp_path: Path) -> Iterator[WordCount]:
     with contextlib.closing(WordCount(kafka, tmp_path)) as app:
         yield app
-
-
-def some_lines(count: int) -> list[str]:
-    return [f"the word {n % 7}" for n in range(count)]
-
-
-def stored(kafka: Cluster) -> int:
-    """How many counts were written, whether they count or not."""
-    return len(kafka.records(COUNTS))
 
 
 @pytest.mark.covers("S256", "S329")
@@ -165,10 +73,6 @@ def coordinator_of_transactions(cluster: CoreCluster) -> int:
 def coordinator_of_the_group(cluster: CoreCluster) -> int:
     index = cluster.find_coordinator_partition("word-count")
     return leader_of(cluster, GROUP_METADATA_TOPIC, index)
-
-
-def leader_of(cluster: CoreCluster, topic: str, index: int = 0) -> int:
-    return cluster.topics[topic].partitions[index].leader_id
 
 
 def test_brokers_die_under_it(kafka: Cluster, app: WordCount) -> None:

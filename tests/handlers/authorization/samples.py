@@ -111,6 +111,13 @@ from mockbroker_protocol.messages.read_share_group_state_summary import (
     ReadShareGroupStateSummaryRequest,
 )
 from mockbroker_protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
+from mockbroker_protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
+from mockbroker_protocol.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    Subtopology,
+    Topology,
+)
+from mockbroker_protocol.messages.streams_group_heartbeat import TopicInfo as StreamsTopic
 from mockbroker_protocol.messages.sync_group import SyncGroupRequest
 from mockbroker_protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -338,6 +345,30 @@ SAMPLES = [
             1,
         ),
         (ApiKey.CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest(["new-readers"]), 1),
+        (
+            ApiKey.STREAMS_GROUP_HEARTBEAT,
+            StreamsGroupHeartbeatRequest(
+                GROUP,
+                "member",
+                rebalance_timeout_ms=1000,
+                topology=Topology(
+                    0,
+                    [
+                        Subtopology(
+                            "0",
+                            source_topics=[TOPIC],
+                            state_changelog_topics=[StreamsTopic("changelog")],
+                        )
+                    ],
+                ),
+                active_tasks=[],
+                standby_tasks=[],
+                warmup_tasks=[],
+                process_id="process",
+            ),
+            0,
+        ),
+        (ApiKey.STREAMS_GROUP_DESCRIBE, StreamsGroupDescribeRequest(["streams-readers"]), 0),
         (ApiKey.ADD_RAFT_VOTER, AddRaftVoterRequest(None, 1000, 1), 1),
         (ApiKey.REMOVE_RAFT_VOTER, RemoveRaftVoterRequest(None, 1), 0),
         (ApiKey.LIST_CONFIG_RESOURCES, ListConfigResourcesRequest(), 1),

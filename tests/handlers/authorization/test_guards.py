@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
+from msgspec.structs import replace
 
 from mockbroker.core.security.acls import Operation, ResourceType
 from mockbroker.core.security.authorizer import STANDARD_AUTHORIZER
@@ -17,6 +18,7 @@ from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from mockbroker_protocol.messages.init_producer_id import InitProducerIdRequest
+from mockbroker_protocol.messages.streams_group_heartbeat import Subtopology, Topology
 from tests.handlers.authorization.samples import GROUP, SAMPLES, TOPIC, TRANSACTIONAL_ID, Sample
 from tests.handlers.spelled_out import spelled_out
 from tests.handlers.test_error_responses import requests, sent
@@ -28,11 +30,21 @@ load_all()
 GUARDED = {each.key: each.authorize for each in APIS.values() if each.authorize.rules}
 
 # Bits that only tell what may be done beside what was asked for.
-TELLING = (ApiKey.METADATA, ApiKey.DESCRIBE_CLUSTER, ApiKey.DESCRIBE_TOPIC_PARTITIONS)
+TELLING = (
+    ApiKey.METADATA,
+    ApiKey.DESCRIBE_CLUSTER,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    ApiKey.STREAMS_GROUP_HEARTBEAT,  # its CreateTopics would tell the configs
+)
 
 
 # What comes or goes by these would be missed, or be in the way, later.
-DESTROYERS = (ApiKey.DELETE_TOPICS, ApiKey.DELETE_GROUPS, ApiKey.METADATA)
+DESTROYERS = (
+    ApiKey.DELETE_TOPICS,
+    ApiKey.DELETE_GROUPS,
+    ApiKey.METADATA,
+    ApiKey.STREAMS_GROUP_HEARTBEAT,
+)
 
 
 class Recorder:
@@ -85,6 +97,13 @@ def furnished() -> Node:
         ),
     )
     assert joined.error_code == 0
+    sample = next(each for each in SAMPLES if each.key == ApiKey.STREAMS_GROUP_HEARTBEAT)
+    streams = replace(
+        sample.request,
+        group_id="streams-readers",
+        topology=Topology(0, [Subtopology("0", [TOPIC])]),
+    )
+    assert ask(node, sample.key, streams).error_code == 0
     return node
 
 

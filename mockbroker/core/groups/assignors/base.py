@@ -54,13 +54,14 @@ def uuid_hash(uuid: bytes) -> int:
     return ((mixed >> 32) ^ mixed) & _MASK_32
 
 
-def hash_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list[K]:
+def hash_order(
+    keys: Iterable[K], hash_of: Callable[[K], int], buckets: int = _BUCKETS_MIN
+) -> list[K]:
     """Keys in the iteration order of a java.util.HashMap to which they were added one by one.
 
-    Keys of one bucket keep their order in `keys`.
+    Keys of one bucket keep their order in `keys`. `buckets` is the size of the map's first table.
     """
     known = list(keys)
-    buckets = _BUCKETS_MIN
     while len(known) > buckets * 3 // 4:
         buckets *= 2
     return _by_bucket(known, hash_of, buckets)

@@ -1,0 +1,393 @@
+"""StreamsGroupHeartbeat: the five steps that `states` describes.
+
+A `MemberUpdate` collects the changes of one request. The group changes only once they are stored.
+
+Source: GroupMetadataManager.streamsGroupHeartbeat.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from mockbroker.core.errors import ApiError
+from mockbroker.core.groups.assignors.base import hash_order
+from mockbroker.core.groups.events import Reply
+from mockbroker.core.groups.modern.timers import SetTimer, TimerKind
+from mockbroker.core.groups.modern.topics import metadata_hash
+from mockbroker.core.groups.streams.configured import ConfiguredTopology, configure
+from mockbroker.core.groups.streams.endpoints import endpoint_partitions
+from mockbroker.core.groups.streams.events import (
+    Change,
+    GroupChange,
+    MemberChange,
+    SentTopology,
+    Store,
+    StreamsHeartbeat,
+    TopologyChange,
+    Unstored,
+    current_assignment_change,
+)
+from mockbroker.core.groups.streams.group import StreamsGroup
+from mockbroker.core.groups.streams.members import StreamsMember
+from mockbroker.core.groups.streams.reconcile import ReconcileInput, reconcile
+from mockbroker.core.groups.streams.results import Status, StreamsResult
+from mockbroker.core.groups.streams.states import JOIN_EPOCH, MemberState, StatusCode
+from mockbroker.core.groups.streams.targets import new_targets
+from mockbroker.core.groups.streams.tasks import (
+    NO_TASKS,
+    OwnedTasks,
+    TaskLines,
+    Tasks,
+    TaskSets,
+    owns_only,
+)
+from mockbroker.core.groups.streams.topology import Topology, new_topology
+from mockbroker.core.hashing.java_hash import string_hash
+from mockbroker_protocol import ErrorCode
+
+NOT_VALIDATED = -1
+
+
+class MemberUpdate(msgspec.Struct):
+    """A member `before` and `after` the request, with the changes and statuses of the request."""
+
+    before: StreamsMember
+    after: StreamsMember
+    topology: Topology
+    configured: ConfiguredTopology
+    metadata_hash: int
+    changes: list[Change]
+    statuses: list[Status]
+    timers: list[SetTimer]
+    epoch: int
+    assignment_epoch: int = 0
+    target: Tasks = NO_TASKS
+
+
+def on_heartbeat(group: StreamsGroup, heartbeat: StreamsHeartbeat, now_ms: int) -> None:
+    try:
+        update = _member_update(group, heartbeat)
+        _update_group_epoch(group, heartbeat, update)
+        _delay_first_assignment(group, now_ms)
+        _update_target(group, update, now_ms)
+        _reconcile(group, update, heartbeat, now_ms)
+        result = _result(group, heartbeat, update)
+    except ApiError as error:
+        group.request_metadata_refresh()
+        result = StreamsResult(error=error.error, message=error.message)
+        group.effects.append(Reply(heartbeat.callback, result))
+        return
+    if heartbeat.shutdown and group.shutdown_by is None:
+        group.shutdown_by = heartbeat.member_id
+    session_ms = now_ms + group.settings.session_timeout_ms
+    update.timers.append(SetTimer(TimerKind.SESSION, heartbeat.member_id, session_ms))
+    unstored = Unstored(configured=update.configured, compared_version=group.topics.version)
+    answer = Reply(heartbeat.callback, result)
+    if update.changes:
+        group.effects.append(
+            Store(
+                changes=tuple(update.changes),
+                unstored=unstored,
+                answer=answer,
+                timers=tuple(update.timers),
+            )
+        )
+        return
+    group.apply_unstored(unstored)
+    for timer in update.timers:
+        group.timers.set(timer)
+    group.effects.append(answer)
+
+
+# ------------------------------------------------------------------ 1. the member, 2. the topology
+
+
+def _member_update(group: StreamsGroup, heartbeat: StreamsHeartbeat) -> MemberUpdate:
+    joins = heartbeat.epoch == JOIN_EPOCH
+    size_max = group.settings.size_max
+    if joins and len(group.members) >= size_max:
+        raise ApiError(
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            f"The streams group has reached its maximum capacity of {size_max} members.",
+        )
+    before = known_member(group, heartbeat.member_id, create=joins)
+    _check_epoch(before, heartbeat)
+    after = _updated_member(before, heartbeat)
+    changes: list[Change] = []
+    if after != before:
+        changes.append(MemberChange(after.member_id, after))
+    topology = _topology(group, heartbeat.topology, changes)
+    statuses: list[Status] = []
+    if group.topology is not None and after.topology_epoch < group.topology.epoch:
+        detail = (
+            f"The member's topology epoch {after.topology_epoch} is behind the group's topology "
+            f"epoch {group.topology.epoch}."
+        )
+        statuses.append(Status(StatusCode.STALE_TOPOLOGY, detail))
+    new_hash, configured = _compared(group, topology)
+    return MemberUpdate(
+        before, after, topology, configured, new_hash, changes, statuses, [], group.epoch
+    )
+
+
+def known_member(group: StreamsGroup, member_id: str, *, create: bool = False) -> StreamsMember:
+    """The member, or a new one. Raises ApiError (UNKNOWN_MEMBER_ID)."""
+    member = group.members.get(member_id)
+    if member is None:
+        if not create:
+            raise ApiError(
+                ErrorCode.UNKNOWN_MEMBER_ID,
+                f"Member {member_id} is not a member of group {group.group_id}.",
+            )
+        member = StreamsMember(member_id=member_id)
+    return member
+
+
+def _check_epoch(member: StreamsMember, heartbeat: StreamsHeartbeat) -> None:
+    epoch, assigned = heartbeat.epoch, member.assigned
+    if epoch in (JOIN_EPOCH, member.epoch):
+        return
+    # The answer with the current epoch may have been lost.
+    lost_answer = (
+        epoch < member.epoch
+        and epoch == member.previous_epoch
+        and owns_only(heartbeat.active, assigned.active)
+        and owns_only(heartbeat.standby, assigned.standby)
+        and owns_only(heartbeat.warmup, assigned.warmup)
+    )
+    if not lost_answer:
+        which = "greater" if epoch > member.epoch else "smaller"
+        raise ApiError(
+            ErrorCode.FENCED_MEMBER_EPOCH,
+            f"The streams group member has a {which} member epoch ({epoch}) than the one known by "
+            f"the group coordinator ({member.epoch}). The member must abandon all its partitions "
+            "and rejoin.",
+        )
+
+
+def _updated_member(member: StreamsMember, heartbeat: StreamsHeartbeat) -> StreamsMember:
+    """The member with the fields of the heartbeat; the same object if none changes."""
+    tags, topology = heartbeat.client_tags, heartbeat.topology
+    if tags is not None and len(dict(tags)) < len(tags):
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # a map of Kafka refuses equal keys
+    new: dict[str, object] = {
+        "rack_id": heartbeat.rack_id,
+        "rebalance_timeout_ms": heartbeat.rebalance_timeout_ms,
+        "topology_epoch": None if topology is None else topology.epoch,
+        "client_id": heartbeat.client_id,
+        "client_host": heartbeat.client_host,
+        "process_id": heartbeat.process_id,
+        "endpoint": heartbeat.endpoint,
+        "client_tags": None if tags is None else dict(tags),
+    }
+    changed = {
+        name: value
+        for name, value in new.items()
+        if value is not None and value != getattr(member, name)
+    }
+    return msgspec.structs.replace(member, **changed) if changed else member
+
+
+def _topology(group: StreamsGroup, sent: SentTopology | None, changes: list[Change]) -> Topology:
+    """The topology of the group; the first one sent becomes that."""
+    known = group.topology
+    if sent is None:
+        if known is None:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return known
+    topology = new_topology(sent.epoch, sent.subtopologies)
+    if known is None:
+        changes.append(TopologyChange(topology))
+        return topology
+    if known.epoch <= topology.epoch and known != topology:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Topology updates are not supported yet.")
+    return known
+
+
+# ----------------------------------------------------- 3. the configured topology, the group epoch
+
+
+def _compared(group: StreamsGroup, topology: Topology) -> tuple[int, ConfiguredTopology]:
+    """The hash of the required topics, and the topology configured anew if one of them changed."""
+    known = group.configured
+    if known is not None and group.compared_version == group.topics.version:
+        return group.metadata_hash, known
+    new_hash = metadata_hash(group.topics, topology.required_topics())
+    if known is None or new_hash != group.metadata_hash:
+        known = configure(topology, group.partition_count)
+    return new_hash, known
+
+
+def _update_group_epoch(
+    group: StreamsGroup, heartbeat: StreamsHeartbeat, update: MemberUpdate
+) -> None:
+    """Raise the group epoch if the member, the topology, its topics or the configs changed."""
+    validated = NOT_VALIDATED
+    if update.configured.is_ready:
+        validated = update.topology.epoch
+        for lines in (heartbeat.active, heartbeat.standby, heartbeat.warmup):
+            _check_tasks(update.configured, lines)
+    configs = group.settings.assignment_configs
+    if (
+        any(isinstance(each, MemberChange) for each in update.changes)
+        or update.metadata_hash != group.metadata_hash
+        or validated != group.validated_epoch
+        or configs != group.assignment_configs
+    ):
+        update.epoch += 1
+        update.changes.append(GroupChange(update.epoch, update.metadata_hash, validated, configs))
+
+
+def _check_tasks(configured: ConfiguredTopology, lines: TaskLines | None) -> None:
+    """The owned tasks must be tasks of the topology."""
+    known = configured.subtopologies or {}
+    for subtopology_id, partitions in lines or ():
+        subtopology = known.get(subtopology_id)
+        if subtopology is None:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"Subtopology {subtopology_id} does not exist in the topology.",
+            )
+        for partition in partitions:
+            if not 0 <= partition < subtopology.tasks:
+                raise ApiError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"Task {partition} for subtopology {subtopology_id} is invalid. Number of "
+                    f"tasks for this subtopology: {subtopology.tasks}",
+                )
+
+
+# ------------------------------------------------------------------------ 4. the target assignment
+
+
+def _delay_first_assignment(group: StreamsGroup, now_ms: int) -> None:
+    """Wait for more members before the first assignment of an empty group."""
+    delay_ms = group.settings.initial_rebalance_delay_ms
+    if group.is_empty() and delay_ms > 0 and group.initial_delay_until_ms is None:
+        group.initial_delay_until_ms = now_ms + delay_ms
+
+
+def _update_target(group: StreamsGroup, update: MemberUpdate, now_ms: int) -> None:
+    """Run the assignor if the group epoch is ahead and neither delay nor interval is running."""
+    update.assignment_epoch = group.assignment_epoch
+    if group.initial_delay_until_ms is not None:
+        detail = "Assignment delayed due to the configured initial rebalance delay."
+        update.statuses.append(Status(StatusCode.ASSIGNMENT_DELAYED, detail))
+        return
+    update.target = group.target_of(update.after.member_id)
+    if group.assignment_epoch >= update.epoch:
+        return
+    if not may_assign(group, now_ms):
+        detail = "Assignment delayed due to the configured assignment interval."
+        update.statuses.append(Status(StatusCode.ASSIGNMENT_DELAYED, detail))
+        return
+    members = {**group.members, update.after.member_id: update.after}
+    targets, changes = new_targets(group, members, update.configured, update.epoch, now_ms)
+    update.changes += changes
+    update.assignment_epoch = update.epoch
+    update.target = targets[update.after.member_id]
+
+
+def may_assign(group: StreamsGroup, now_ms: int) -> bool:
+    """Whether the assignment interval is over."""
+    if group.assignment_timestamp_ms == 0:
+        return True
+    return now_ms >= group.assignment_timestamp_ms + group.settings.assignment_interval_ms
+
+
+# -------------------------------------------------------------------------------- 5. reconciliation
+
+
+def _reconcile(
+    group: StreamsGroup, update: MemberUpdate, heartbeat: StreamsHeartbeat, now_ms: int
+) -> None:
+    member = update.after
+    if member.is_reconciled(update.assignment_epoch):
+        return
+    inputs = ReconcileInput(
+        update.assignment_epoch, update.target, group.owners.lookups(), _reported(heartbeat)
+    )
+    reconciled = reconcile(member, inputs)
+    if reconciled is None:
+        raise ApiError(
+            ErrorCode.FENCED_MEMBER_EPOCH,
+            "The streams group member is in a unknown state. The member must abandon all its tasks "
+            "and rejoin.",
+        )
+    if reconciled == member:
+        return
+    update.after = reconciled
+    update.changes.append(current_assignment_change(reconciled))
+    must_revoke = reconciled.state is MemberState.UNREVOKED
+    update.timers.append(
+        SetTimer(
+            TimerKind.REBALANCE,
+            reconciled.member_id,
+            now_ms + reconciled.rebalance_timeout_ms if must_revoke else None,
+            reconciled.epoch if must_revoke else None,
+        )
+    )
+
+
+def _reported(heartbeat: StreamsHeartbeat) -> Tasks | None:
+    active, standby, warmup = heartbeat.active, heartbeat.standby, heartbeat.warmup
+    if active is None or standby is None or warmup is None:
+        return None
+    return Tasks(_task_sets(active), _task_sets(standby), _task_sets(warmup))
+
+
+def _task_sets(lines: TaskLines) -> TaskSets:
+    tasks = {subtopology: frozenset(partitions) for subtopology, partitions in lines}
+    if len(tasks) < len(lines):
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # a map of Kafka refuses equal keys
+    return tasks
+
+
+# --------------------------------------------------------------------------------------- the answer
+
+
+def _result(
+    group: StreamsGroup, heartbeat: StreamsHeartbeat, update: MemberUpdate
+) -> StreamsResult:
+    """The answer; it has the tasks only if they changed or the member joins.
+
+    The endpoint epoch is not in the log: a group that this heartbeat creates begins with 0.
+    """
+    after = update.after
+    changed = heartbeat.epoch == JOIN_EPOCH or after.assigned != update.before.assigned
+    is_new = not group.members and group.topology is None
+    if changed and after.endpoint is not None:
+        group.endpoint_epoch += 1
+    endpoints = None
+    if group.endpoint_epoch != heartbeat.endpoint_epoch:
+        endpoints = endpoint_partitions(group, after, update.configured)
+    fault = update.configured.fault
+    if fault is not None:
+        update.statuses.append(Status(fault.status, fault.detail))
+    shutdown_by = group.shutdown_by or (heartbeat.member_id if heartbeat.shutdown else None)
+    if shutdown_by is not None:
+        detail = (
+            f"Streams group member {shutdown_by} encountered a fatal error and requested a "
+            "shutdown for the entire application."
+        )
+        update.statuses.append(Status(StatusCode.SHUTDOWN_APPLICATION, detail))
+    return StreamsResult(
+        member_id=after.member_id,
+        epoch=after.epoch,
+        heartbeat_interval_ms=group.settings.heartbeat_interval_ms,
+        statuses=tuple(update.statuses),
+        assigned=_in_order(after.assigned) if changed else None,
+        endpoint_epoch=0 if is_new else group.endpoint_epoch,
+        endpoints=endpoints,
+        missing=tuple(update.configured.missing.values()),
+    )
+
+
+def _in_order(owned: OwnedTasks) -> tuple[TaskLines, TaskLines, TaskLines]:
+    """Active, standby and warm-up tasks, in the order of Kafka's maps."""
+    active = {each: frozenset(epochs) for each, epochs in owned.active.items()}
+    return _lines(active), _lines(owned.standby), _lines(owned.warmup)
+
+
+def _lines(tasks: TaskSets) -> TaskLines:
+    return tuple((each, tuple(sorted(tasks[each]))) for each in hash_order(tasks, string_hash))

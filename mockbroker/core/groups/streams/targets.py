@@ -1,0 +1,56 @@
+"""A new target assignment of a group. Source: TargetAssignmentBuilder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mockbroker.core.groups.assignors.base import hash_order
+from mockbroker.core.groups.streams.configured import ConfiguredTopology
+from mockbroker.core.groups.streams.events import (
+    Change,
+    TargetAssignmentChange,
+    TargetEpochChange,
+)
+from mockbroker.core.groups.streams.group import StreamsGroup
+from mockbroker.core.groups.streams.members import StreamsMember
+from mockbroker.core.groups.streams.sticky import (
+    AssignedMember,
+    AssignedSubtopology,
+    assign_sticky,
+)
+from mockbroker.core.groups.streams.tasks import NO_TASKS, Tasks
+from mockbroker.core.hashing.java_hash import string_hash
+
+
+def new_targets(
+    group: StreamsGroup,
+    members: Mapping[str, StreamsMember],
+    configured: ConfiguredTopology,
+    epoch: int,
+    now_ms: int,
+) -> tuple[Mapping[str, Tasks], list[Change]]:
+    """The targets of `members` at an assignment epoch, and the changes that store them.
+
+    Nobody gets a task as long as the topology is not ready.
+    """
+    if configured.is_ready and configured.subtopologies is not None:
+        targets = assign_sticky(
+            {
+                member_id: AssignedMember(member.process_id, group.target_of(member_id))
+                for member_id, member in members.items()
+            },
+            {
+                each: AssignedSubtopology(subtopology.tasks, subtopology.is_stateful)
+                for each, subtopology in configured.subtopologies.items()
+            },
+            group.settings.standby_replicas,
+        )
+    else:
+        targets = dict.fromkeys(members, NO_TASKS)
+    changes: list[Change] = [
+        TargetAssignmentChange(member_id, targets[member_id])
+        for member_id in hash_order(members, string_hash)
+        if group.targets.get(member_id) != targets[member_id]
+    ]
+    changes.append(TargetEpochChange(epoch, now_ms))
+    return targets, changes
