@@ -42,11 +42,16 @@ def list_groups(ctx: RequestContext, request: ListGroupsRequest) -> ListGroupsRe
         listed += (
             line
             for line in map(_line, shard.by_type())
-            if (not states or line.group_state.lower() in states)
+            if (not states or _filtered_by(line.group_state) in states)
             and (not types or line.group_type in types)
             and (all_groups or auth.group(Operation.DESCRIBE, line.group_id))
         )
     return ListGroupsResponse(groups=listed)
+
+
+def _filtered_by(state: str) -> str:
+    """The name of a state in a filter (StreamsGroupState.toLowerCaseString)."""
+    return "not_ready" if state == "NotReady" else state.lower()
 
 
 def _line(group: Group) -> ListedGroup:

@@ -88,7 +88,7 @@ def _describe(ctx: RequestContext, auth: AuthHelper, group_id: str) -> Described
         group_state=group.state.value,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        topology=_topology(group),
+        topology=_topology(group, shard.partition.log_end_offset),
         members=[_member(group, each) for each in group.members.values()],
     )
     if all(auth.topic(Operation.DESCRIBE, name) for name in _topics(described)):
@@ -105,12 +105,12 @@ def _topics(described: DescribedGroup) -> Iterator[str]:
         yield from (topic.name for topic in each.state_changelog_topics)
 
 
-def _topology(group: StreamsGroup) -> Topology | None:
+def _topology(group: StreamsGroup, log_end_offset: int) -> Topology | None:
     """The configured topology if it is ready, else the one that the members have sent."""
     if group.topology is None:
         return None
-    configured = group.configured
-    if configured is not None and configured.is_ready and configured.subtopologies is not None:
+    configured = group.described_topology(log_end_offset)
+    if configured is not None and configured.subtopologies is not None:
         lines = [
             _subtopology(each.subtopology, each.repartition_sources, each.changelogs)
             for each in configured.subtopologies.values()

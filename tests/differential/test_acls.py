@@ -27,6 +27,7 @@ CONFIGS = {
     "delegation.token.secret.key": "the secret of the tokens",
     "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
     "group.initial.rebalance.delay.ms": "0",
+    "group.streams.initial.rebalance.delay.ms": "0",
 }
 
 

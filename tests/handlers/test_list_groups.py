@@ -11,6 +11,7 @@ from mockbroker_protocol.messages.list_groups import (
     ListGroupsResponse,
 )
 from tests.support.group_node import GroupNode, commit_request, join_request
+from tests.support.streams_node import StreamsNode, topology
 
 
 @pytest.fixture
@@ -97,3 +98,12 @@ def test_a_partition_that_loads_spoils_the_list(node: GroupNode) -> None:
     node.shard("stable").loading = True
     response = node.ask(ListGroupsRequest())
     assert (response.error_code, response.groups) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, [])
+
+
+def test_streams_groups_that_are_not_ready_are_filtered_with_an_underscore() -> None:
+    node = StreamsNode()
+    node.joins("g", "a", topology=topology("missing"))
+    for state, found in (("not_ready", ["g"]), ("NOT_READY", ["g"]), ("NotReady", [])):
+        answer = node.ask(ListGroupsRequest(states_filter=[state]), 5)
+        assert [each.group_id for each in answer.groups] == found
+    assert [each.group_state for each in node.ask(ListGroupsRequest(), 5).groups] == ["NotReady"]

@@ -20,6 +20,7 @@ from tests.support.group_node import (
     heartbeat_request,
     join_request,
 )
+from tests.support.streams_node import StreamsNode
 
 E = ErrorCode
 VERSIONS = range(2, 11)
@@ -285,3 +286,27 @@ def test_topics_named_twice_are_taken_together_only_if_something_was_refused(
 
     assert answered(0, 1) == [[0], [1]]
     assert answered(0, 9, 1) == [[9, 0, 1]]
+
+
+def test_one_partition_that_a_member_does_not_own_refuses_all() -> None:
+    """KAFKA-19779: an older epoch may commit for what the member has owned since then."""
+    node = StreamsNode()
+    node.joins("g", "a")
+    node.joins("g", "b")
+    node.beats("g", "a", 2, {"0": [0, 1, 2]})
+    kept = node.beats("g", "a", 2, {"0": [0, 1]})
+    assert kept.member_epoch == 3
+    for partitions, error in (([0, 1], E.NONE), ([0, 2], E.STALE_MEMBER_EPOCH)):
+        request = OffsetCommitRequest(
+            group_id="g",
+            generation_id_or_member_epoch=2,
+            member_id="a",
+            topics=[
+                OffsetCommitRequestTopic(
+                    name="t", partitions=[OffsetCommitRequestPartition(n, 5) for n in partitions]
+                )
+            ],
+        )
+        [topic] = node.ask(request, 9).topics
+        assert [each.error_code for each in topic.partitions] == [error, error]
+    assert node.shard("g", 1).offsets.get("g", "t", 2) is None

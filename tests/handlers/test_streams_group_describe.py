@@ -30,6 +30,7 @@ def test_a_group_is_described_with_its_configured_topology(node: StreamsNode) ->
     changelog = topology("t", changelog=TopicInfo("c"))
     node.joins("g", "a", topology=changelog, user_endpoint=endpoint, rack_id="r")
     node.beats("g", "a", 2, {"0": [0, 1, 2]})
+    node.joins("h", "b")  # Kafka describes groups as of the last record of their partition
     [group] = describe(node, "g", operations=True)
     assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Stable", 2, 2)
     assert group.authorized_operations & 1 << Operation.READ
@@ -42,6 +43,15 @@ def test_a_group_is_described_with_its_configured_topology(node: StreamsNode) ->
     assert (member.user_endpoint.host, member.user_endpoint.port) == ("h", 7)
     assert [each.partitions for each in member.assignment.active_tasks] == [[0, 1, 2]]
     assert member.target_assignment == member.assignment
+
+
+def test_until_something_is_written_a_topology_is_described_as_it_was_sent(
+    node: StreamsNode,
+) -> None:
+    node.joins("g", "a", topology=topology("t", changelog=TopicInfo("c")))
+    node.beats("g", "a", 2, {"0": [0, 1, 2]})
+    [group] = describe(node, "g")
+    assert group.topology.subtopologies[0].state_changelog_topics[0].partitions == 0
 
 
 def test_a_topology_that_is_not_ready_is_described_as_it_was_sent(node: StreamsNode) -> None:

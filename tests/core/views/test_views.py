@@ -19,6 +19,7 @@ from mockbroker.core.views.topics import (
 )
 from mockbroker.core.views.transactions import open_transaction_views, transaction_views
 from tests.support.librdkafka import TIMEOUT_S
+from tests.support.streams_node import StreamsNode
 
 
 def producer(kafka: Cluster, **config: object) -> Producer:
@@ -155,3 +156,11 @@ def test_a_transaction_that_nobody_coordinates_hangs(mock_kafka: Cluster) -> Non
 
     mock_kafka.call(forget)
     assert [view.hangs for view in mock_kafka.call(open_transaction_views)] == [True]
+
+
+def test_a_streams_member_has_the_partitions_that_its_active_tasks_read() -> None:
+    node = StreamsNode()
+    node.joins("g", "a")
+    [view] = group_views(node.cluster)
+    assert (view.type, view.state, view.protocol) == ("streams", "Stable", "sticky")
+    assert [member.assigned for member in view.members] == [{"t": [0, 1, 2]}]

@@ -92,9 +92,11 @@ def topic_of(session: Session, suffix: str = "", partitions: int = 4) -> tuple[s
     return name, topic_id
 
 
-def wait_for_coordinator(session: Session, topic: str, partitions: int) -> None:
+def wait_for_coordinator(
+    session: Session, topic: str, partitions: int, group: str | None = None
+) -> None:
     """Metadata comes to the group coordinator a moment after it comes to clients."""
-    group = f"{topic}-probe"
+    group = group or f"{topic}-probe"
     find_coordinator(session, group)
     for attempt in range(2000):
         answer = session.quietly(joining(group, f"probe-{attempt}", topic), 1)

@@ -6,8 +6,11 @@ to whom is the same on both brokers.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
+from weakref import WeakKeyDictionary
 
+from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker_protocol.messages.delete_groups import DeleteGroupsRequest
 from mockbroker_protocol.messages.describe_groups import DescribeGroupsRequest
 from mockbroker_protocol.messages.list_groups import ListGroupsRequest
@@ -37,11 +40,55 @@ from mockbroker_protocol.messages.streams_group_heartbeat import (
     Topology,
 )
 from tests.differential.cases.consumer_groups import joining as consumer_joining
-from tests.differential.cases.consumer_groups import new_group, topic_of
+from tests.differential.cases.consumer_groups import new_group as new_consumer_group
+from tests.differential.cases.consumer_groups import topic_of as consumer_topic_of
+from tests.differential.cases.consumer_groups import wait_for_coordinator
 from tests.differential.registry import case
 from tests.differential.session import Session
 
 Tasks = dict[str, list[int]]
+PARTITIONS = 50  # of __consumer_offsets
+
+
+class Known:
+    """The topics and groups of a case: each group's coordinator has to know each topic.
+
+    A real broker tells the partitions of `__consumer_offsets` of new metadata one after the other.
+    """
+
+    def __init__(self) -> None:
+        self.topics: list[tuple[str, int]] = []
+        self.groups: list[str] = []
+
+
+_KNOWN: WeakKeyDictionary[Session, Known] = WeakKeyDictionary()
+
+
+def new_group(session: Session, suffix: str = "", **configs: str) -> str:
+    """As of consumer groups; its coordinator knows the topics of the case."""
+    group = new_consumer_group(session, suffix, **configs)
+    known = _KNOWN.setdefault(session, Known())
+    known.groups.append(group)
+    for topic, partitions in known.topics:
+        wait_for_coordinator(session, topic, partitions, _beside(group))
+    return group
+
+
+def topic_of(session: Session, suffix: str = "", partitions: int = 4) -> tuple[str, bytes]:
+    """As of consumer groups; the coordinators of the case's groups know it."""
+    name, topic_id = consumer_topic_of(session, suffix, partitions)
+    known = _KNOWN.setdefault(session, Known())
+    known.topics.append((name, partitions))
+    for group in known.groups:
+        wait_for_coordinator(session, name, partitions, _beside(group))
+    return name, topic_id
+
+
+def _beside(group: str) -> str:
+    """A group id in the same partition of `__consumer_offsets`."""
+    wanted = coordinator_partition(group, PARTITIONS)
+    names = (f"{group}-probe-{n}" for n in itertools.count())
+    return next(each for each in names if coordinator_partition(each, PARTITIONS) == wanted)
 
 
 def beat(

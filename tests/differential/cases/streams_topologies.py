@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mockbroker_protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from mockbroker_protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
@@ -12,7 +13,10 @@ from mockbroker_protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
+from mockbroker_protocol.messages.heartbeat import HeartbeatRequest
 from mockbroker_protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from mockbroker_protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from mockbroker_protocol.messages.list_groups import ListGroupsRequest
 from mockbroker_protocol.messages.streams_group_heartbeat import (
     CopartitionGroup,
     KeyValue,
@@ -21,8 +25,16 @@ from mockbroker_protocol.messages.streams_group_heartbeat import (
     TopicInfo,
     Topology,
 )
-from tests.differential.cases.consumer_groups import new_group, topic_of
-from tests.differential.cases.streams_groups import Member, beat, describe, joining, reading
+from mockbroker_protocol.messages.sync_group import SyncGroupRequest
+from tests.differential.cases.streams_groups import (
+    Member,
+    beat,
+    describe,
+    joining,
+    new_group,
+    reading,
+    topic_of,
+)
 from tests.differential.registry import case
 from tests.differential.session import Session
 
@@ -64,6 +76,14 @@ def streams_missing_source_topics(session: Session) -> None:
     member.join(reading(*names[:1]))
     member.beat()
     describe(session, group)
+
+    def own(answer: Any) -> Any:
+        answer.groups = [each for each in answer.groups if each.group_id == group]
+        return answer
+
+    for state in ("NotReady", "not_ready", "NOT_READY"):
+        listing = ListGroupsRequest(states_filter=[state], types_filter=["Streams"])
+        session.ask(listing, 5, label=f"list {state}", edit=own)
     topic_of(session, "-0", partitions=2)
     session.until(beat(group, "m1", member.epoch), 0, has_status(None))
     describe(session, group, label="the topic is there")
@@ -236,6 +256,10 @@ def streams_group_after_and_before_a_classic_group(session: Session) -> None:
     member.join(reading(topic))
     join("a classic member joins a streams group")
     join("with an id", "x")
+    session.ask(HeartbeatRequest(group, 1, "m1"), 4, label="classic heartbeat")
+    session.ask(SyncGroupRequest(group, 1, "m1"), 4, label="sync")
+    session.ask(LeaveGroupRequest(group, members=[MemberIdentity("m1")]), 4, label="leave")
+    session.ask(ConsumerGroupDescribeRequest([group]), 1, label="as a consumer group")
     member.leave()
     joined = join("the group is empty")
     session.ask(joining(group, "m1", reading(topic)), 0, label="the classic group is in use")

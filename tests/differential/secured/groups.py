@@ -28,6 +28,13 @@ from mockbroker_protocol.messages.offset_fetch import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
+from mockbroker_protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
+from mockbroker_protocol.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    Subtopology,
+    TopicInfo,
+    Topology,
+)
 from mockbroker_protocol.messages.sync_group import SyncGroupRequest
 from tests.differential.secured.session import AclSession, case
 from tests.support.waiting import wait_until
@@ -303,3 +310,45 @@ def offsets_are_deleted_by_who_may(session: AclSession) -> None:
     session.ask(other, 0)
     session.allow(O.ALL, R.GROUP, "other")
     session.ask(other, 0)
+
+
+def streams_beat(
+    group: str, source: str, changelog: str, epoch: int = 0
+) -> StreamsGroupHeartbeatRequest:
+    """A heartbeat of a streams member; it brings its topology when it joins."""
+    stateful = Subtopology(
+        "0", source_topics=[source], state_changelog_topics=[TopicInfo(changelog)]
+    )
+    return StreamsGroupHeartbeatRequest(
+        group_id=group,
+        member_id="member",
+        member_epoch=epoch,
+        rebalance_timeout_ms=30_000,
+        topology=None if epoch else Topology(0, [stateful]),
+        active_tasks=[],
+        standby_tasks=[],
+        warmup_tasks=[],
+        process_id="process",
+    )
+
+
+@case
+def members_of_a_streams_group(session: AclSession) -> None:
+    """Internal topics are created with the rights of the member."""
+    group, topic = session.name, session.topic()
+    changelog = f"{topic}-changelog"
+    session.coordinator(group)
+    joining = streams_beat(group, topic, changelog)
+    session.ask(joining, 0)
+    session.allow(O.READ, R.GROUP, group)
+    session.ask(joining, 0)
+    session.ask(streams_beat(group, "__consumer_offsets", changelog), 0)
+    session.allow(O.DESCRIBE, R.TOPIC, topic)
+    session.ask(joining, 0)
+    session.allow(O.DESCRIBE, R.TOPIC, changelog)
+    session.ask(joining, 0, label="may not create")
+    session.ask(StreamsGroupDescribeRequest([group, f"{group}-other"], True), 0)
+    session.allow(O.DESCRIBE, R.GROUP, group)
+    session.ask(StreamsGroupDescribeRequest([group, f"{group}-other"], True), 0)
+    session.deny(O.DESCRIBE, R.TOPIC, changelog)
+    session.ask(StreamsGroupDescribeRequest([group], False), 0, label="an unseen topic")

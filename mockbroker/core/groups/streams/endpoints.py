@@ -6,11 +6,13 @@ Source: EndpointToPartitionsManager.
 from __future__ import annotations
 
 from mockbroker.core.errors import ApiError
+from mockbroker.core.groups.assignors.base import hash_order
 from mockbroker.core.groups.streams.configured import ConfiguredTopology
 from mockbroker.core.groups.streams.group import StreamsGroup
 from mockbroker.core.groups.streams.members import StreamsMember
 from mockbroker.core.groups.streams.results import EndpointPartitions, PartitionLines
 from mockbroker.core.groups.streams.tasks import TaskSets
+from mockbroker.core.hashing.java_hash import string_hash
 from mockbroker_protocol import ErrorCode
 
 
@@ -51,7 +53,8 @@ def _partitions(
         if subtopology is None:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         partitions = sorted(tasks[subtopology_id])
-        for topic in dict.fromkeys(subtopology.subtopology.read_topics()):
+        topics = dict.fromkeys(subtopology.subtopology.read_topics())
+        for topic in hash_order(topics, string_hash):
             count = group.partition_count(topic)
             if count is None:
                 raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)

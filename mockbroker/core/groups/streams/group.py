@@ -85,6 +85,7 @@ class StreamsGroup:
         "assignment_timestamp_ms",
         "compared_version",
         "configured",
+        "configured_offset",
         "dead",
         "effects",
         "endpoint_epoch",
@@ -122,6 +123,7 @@ class StreamsGroup:
         self.effects: list[Effect] = []
         # Not in the log.
         self.configured: ConfiguredTopology | None = None
+        self.configured_offset = -1  # the log end offset when it was set
         self.compared_version = NO_VERSION  # of the metadata, at the last comparison of the hash
         self.endpoint_epoch = 0
         self.shutdown_by: str | None = None  # the member that requested a shutdown
@@ -170,6 +172,16 @@ class StreamsGroup:
     def retention_start(self) -> Callable[[OffsetAndMetadata], int] | None:
         """The retention of an offset starts with its commit in any state."""
         return commit_timestamp_ms
+
+    def described_topology(self, log_end_offset: int) -> ConfiguredTopology | None:
+        """The configured topology, if it is ready and something was written since it was set.
+
+        Kafka describes groups as of the last record of the partition (TimelineObject).
+        """
+        configured = self.configured
+        if configured is None or log_end_offset <= self.configured_offset:
+            return None
+        return configured if configured.is_ready else None
 
     def partition_count(self, topic: str) -> int | None:
         """The number of partitions of a topic; None if it does not exist."""

@@ -244,10 +244,22 @@ class StreamsGroups(ModernRunner[StreamsGroup, StreamsSettings]):
         shard = self._shard
         shard.mark_changed()
         group.settings = self.settings(group.group_id)
-        effects = handle(group, event, shard.now_ms(group.group_id))
+        effects = self._handle(group, event)
         self._apply(group, effects, preceding)
         if shard.groups.get(group.group_id) is group:
             shard.rearm(group)
+
+    def _handle(
+        self, group: StreamsGroup, event: object, log_end_offset: int | None = None
+    ) -> list[Effect]:
+        """The effects of an event; `log_end_offset` is that before the write of a Stored event."""
+        shard, before = self._shard, group.configured
+        if log_end_offset is None:
+            log_end_offset = shard.partition.log_end_offset
+        effects = handle(group, event, shard.now_ms(group.group_id))
+        if group.configured is not before:
+            group.configured_offset = log_end_offset
+        return effects
 
     def _apply(
         self, group: StreamsGroup, effects: list[Effect], preceding: Iterable[KeyValue] = ()
@@ -260,7 +272,7 @@ class StreamsGroups(ModernRunner[StreamsGroup, StreamsSettings]):
 
     def _store(self, group: StreamsGroup, store: Store, preceding: Iterable[KeyValue]) -> None:
         shard, group_id = self._shard, group.group_id
-        now_ms = shard.now_ms(group_id)
+        log_end_offset = shard.partition.log_end_offset
         records = [*preceding, *(record_of(group_id, change) for change in store.changes)]
         former = (group.state, group.epoch) if self._runtime.on_event else None
         error, _ = shard.append(records)
@@ -270,7 +282,7 @@ class StreamsGroups(ModernRunner[StreamsGroup, StreamsSettings]):
             if classic is not None:
                 shard.classic.unload_upgraded(classic)
             shard.put_group(group)
-        self._apply(group, handle(group, Stored(store, error, created), now_ms))
+        self._apply(group, self._handle(group, Stored(store, error, created), log_end_offset))
         if former is not None and former != (group.state, group.epoch):
             node_id = shard.coordinator.broker_id
             emit_moved(

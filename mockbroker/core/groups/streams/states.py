@@ -52,11 +52,6 @@ class GroupState(Enum):
     STABLE = "Stable"
     DEAD = "Dead"
 
-    @property
-    def filter_name(self) -> str:
-        """The name in the states filter of ListGroups, in lower case (toLowerCaseString)."""
-        return "not_ready" if self is GroupState.NOT_READY else self.value.lower()
-
 
 class GroupFacts(NamedTuple):
     """The facts that decide a group's state."""

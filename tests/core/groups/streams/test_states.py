@@ -35,8 +35,3 @@ def test_every_member_state_has_an_action_for_both_cases() -> None:
 def test_only_an_empty_group_may_be_deleted() -> None:
     assert set(DELETE_ANSWERS) == set(GroupState)
     assert [state for state, error in DELETE_ANSWERS.items() if not error] == [GroupState.EMPTY]
-
-
-def test_a_filter_of_list_groups_spells_not_ready_with_an_underscore() -> None:
-    assert GroupState.NOT_READY.filter_name == "not_ready"
-    assert GroupState.STABLE.filter_name == "stable"
