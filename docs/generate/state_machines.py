@@ -9,6 +9,7 @@ import consumer_group_states
 import group_states
 import replica_fetcher
 import sasl_states
+import share_group_states
 import streams_group_states
 import transaction_states
 from markdown import page as join
@@ -24,6 +25,7 @@ MACHINES = (
     group_states,
     consumer_group_states,
     streams_group_states,
+    share_group_states,
     transaction_states,
     broker_life,
     replica_fetcher,

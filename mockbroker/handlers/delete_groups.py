@@ -1,11 +1,12 @@
-"""DeleteGroups: Empty groups handle, with all their offsets."""
+"""DeleteGroups (42): Empty groups, with all their offsets or their share state."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from mockbroker.core.groups.deletion import delete_groups as delete
 from mockbroker.core.security.acls import Operation
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_group, requires, split
 from mockbroker.handlers.base import CombinedReply, Parked, RequestContext, api
@@ -50,21 +51,14 @@ def delete_groups(
     refused = [DeletableGroupResult(group_id=each, error_code=error) for each in denied]
     combined = CombinedReply(len(by_shard), lambda: DeleteGroupsResponse(results=results + refused))
     for shard, here in by_shard.items():
-        shard.when_replicated(partial(_delete, shard, here, combined.part_done))
+        done = partial(_finish, here, combined.part_done)
+        delete(shard, [result.group_id for result in here], done)
     return combined.reply
 
 
-def _delete(
-    shard: GroupShard,
-    results: list[DeletableGroupResult],
-    done: Callable[[], None],
-    error: ErrorCode,
+def _finish(
+    results: list[DeletableGroupResult], done: Callable[[], None], errors: Mapping[str, ErrorCode]
 ) -> None:
-    errors = [error or shard.delete_group(result.group_id) for result in results]
-
-    def finish(failure: ErrorCode) -> None:
-        for result, refusal in zip(results, errors, strict=True):
-            result.error_code = failure or refusal
-        done()
-
-    shard.when_replicated(finish, error)
+    for result in results:
+        result.error_code = errors[result.group_id]
+    done()

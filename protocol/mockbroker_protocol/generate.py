@@ -119,7 +119,13 @@ def _render_field(field: Field, names: dict[int, str]) -> list[str]:
     """The field's lines, broken where the formatter would break them."""
     default = _default(field, names)
     line = f"    {field.name}: {_annotation(field, names)} = {default}"
-    if len(line) <= LINE_CHARS_MAX or not default.endswith(")"):
+    if len(line) <= LINE_CHARS_MAX:
+        return [line]
+    if isinstance(field.type, Array):
+        element = _type_annotation(field.type.element, names)
+        head, _, tail = line.partition(f"list[{element}]")
+        return [f"{head}list[", f"        {element}", f"    ]{tail}"]
+    if not default.endswith(")"):
         return [line]
     call, _, argument = default.removesuffix(")").partition("(")
     return [line.removesuffix(default) + f"{call}(", f"        {argument}", "    )"]

@@ -25,6 +25,7 @@ CONFIGS = {
     "group.consumer.assignment.interval.ms": "0",
     "group.streams.initial.rebalance.delay.ms": "0",
     "group.streams.assignment.interval.ms": "0",
+    "group.share.assignment.interval.ms": "0",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
     # The records of cases are old, and the two peers would begin a round of retention at different
     # times.

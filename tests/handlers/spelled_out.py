@@ -110,6 +110,8 @@ ROWS: dict[ApiKey, tuple[Rows, ...]] = {
     ApiKey.WRITE_SHARE_GROUP_STATE: (_SHARE_STATES,),
     ApiKey.DELETE_SHARE_GROUP_STATE: (_SHARE_STATES,),
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: (_SHARE_STATES,),
+    ApiKey.SHARE_GROUP_DESCRIBE: (_OF_GROUPS,),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (Rows("groups", "groups", ("group_id",)),),
     ApiKey.TXN_OFFSET_COMMIT: (
         _topics("topics", "name", Rows("partitions", "partitions", _INDEXES)),
     ),
@@ -193,6 +195,9 @@ TELLING = frozenset(
         ApiKey.READ_SHARE_GROUP_STATE,
         ApiKey.WRITE_SHARE_GROUP_STATE,
         ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+        ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+        ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
     )
 )
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.cluster import Cluster
-from mockbroker.handlers.api_versions import served_level, unsupported_version_response
+from mockbroker.handlers.api_versions import (
+    api_versions_response,
+    served_level,
+    unsupported_version_response,
+)
 from mockbroker.handlers.base import APIS, ConnectionInfo
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -141,7 +145,11 @@ def test_an_answer_is_encoded_once_until_a_feature_changes(node):
     assert "eligible.leader.replicas.version" not in {f.name for f in response.finalized_features}
 
 
-def test_share_groups_are_not_advertised(node):
-    """As the page of limits says."""
-    share = {ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE}
-    assert not share & offered(node).keys()
+def test_share_groups_come_with_kafka_41_and_their_feature_with_42():
+    levels = {}
+    for release in ("4.0", "4.1", "4.2"):
+        response = api_versions_response(Cluster(kafka_version=release), 4)
+        finalized = {f.name: f.max_version_level for f in response.finalized_features}
+        served = ApiKey.SHARE_GROUP_HEARTBEAT in {each.api_key for each in response.api_keys}
+        levels[release] = served, finalized.get("share.version", 0)
+    assert levels == {"4.0": (False, 0), "4.1": (True, 0), "4.2": (True, 1)}

@@ -63,7 +63,7 @@ def share_group_heartbeat(ctx, request):
 PROGRAM = """
 import sys
 from mockbroker import handlers
-handlers.__path__.append(sys.argv[1])
+handlers.__path__.insert(0, sys.argv[1])
 from mockbroker.core.security.authorizer import STANDARD_AUTHORIZER
 from mockbroker.handlers.authorization import everyone
 from mockbroker.handlers.base import APIS, Parked
@@ -96,7 +96,9 @@ assert waiting.response.error_code == ErrorCode.REQUEST_TIMED_OUT
 
 
 def test_a_new_api_costs_a_declaration_and_a_handler(tmp_path: Path):
-    """A handler that nothing else knows of is advertised, asks, refuses and is forwarded."""
+    """A handler that nothing else knows of is advertised, asks, refuses and is forwarded. It stands
+    in for that of an API which is served.
+    """
     (tmp_path / "share_group_heartbeat.py").write_text(TOY, "utf-8")
     subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path)], check=True)
 

@@ -5,9 +5,9 @@ Source: GroupCoordinatorService.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from mockbroker.core.coordinator.runtime import CoordinatorRuntime
+from mockbroker.core.coordinator.runtime import CoordinatorHost, CoordinatorRuntime
 from mockbroker.core.groups.classic import ClassicGroupSettings
 from mockbroker.core.groups.expiry_schedule import ExpirySchedule
 from mockbroker.core.groups.modern.topics import ClusterTopics
@@ -16,9 +16,16 @@ from mockbroker.core.groups.topic_creations import TopicCreations
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 
 if TYPE_CHECKING:
-    from mockbroker.core.coordinator.runtime import CoordinatorHost
     from mockbroker.core.groups.member_connections import MemberConnections
+    from mockbroker.core.groups.share.state_requests import Persister
     from mockbroker.core.replication.partition import Partition
+
+
+class GroupHost(CoordinatorHost, Protocol):
+    """The broker of a group coordinator."""
+
+    @property
+    def share_persister(self) -> Persister: ...
 
 
 class GroupCoordinator(CoordinatorRuntime[GroupShard]):
@@ -26,6 +33,7 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
 
     __slots__ = (
         "_expiry",
+        "_host",
         "clock_domains",
         "offset_metadata_max",
         "session_timeout_max_ms",
@@ -38,8 +46,9 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
     topic_name = GROUP_METADATA_TOPIC
     loads_on_request = True
 
-    def __init__(self, broker: CoordinatorHost) -> None:
+    def __init__(self, broker: GroupHost) -> None:
         super().__init__(broker)
+        self._host = broker
         config = self.configs.get_int
         self.settings = ClassicGroupSettings(
             initial_rebalance_delay_ms=config("group.initial.rebalance.delay.ms"),
@@ -52,6 +61,11 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
         self.topic_creations = TopicCreations()
         self._expiry: ExpirySchedule | None = None
         self.clock_domains = broker.services.clock_domains
+
+    @property
+    def share_persister(self) -> Persister:
+        """The broker's persister, which reaches the share coordinators."""
+        return self._host.share_persister
 
     def new_shard(self, partition: Partition) -> GroupShard:
         return GroupShard(self, partition)

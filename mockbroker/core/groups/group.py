@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 CLASSIC = "classic"
 CONSUMER = "consumer"
 STREAMS = "streams"
+SHARE = "share"
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 

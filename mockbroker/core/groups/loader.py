@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.core.coordinator.shard import stored_records
-from mockbroker.core.groups.group import CLASSIC, CONSUMER, STREAMS
+from mockbroker.core.groups.group import CLASSIC, CONSUMER, SHARE, STREAMS
 from mockbroker.core.groups.offsets import OffsetStore
 from mockbroker.core.groups.records import OffsetRecord, parse
 from mockbroker_protocol.exceptions import DecodeError, UnknownVersionError
@@ -30,6 +30,7 @@ GROUP_TYPES: dict[int, str] = {
     2: CLASSIC,
     **dict.fromkeys((3, 4, 5, 6, 7, 8, 16), CONSUMER),
     **dict.fromkeys((17, 19, 20, 21, 22, 23), STREAMS),
+    **dict.fromkeys((10, 11, 12, 13, 14, 15), SHARE),
 }
 
 

@@ -30,7 +30,7 @@ from mockbroker.core.groups.events import (
     SyncResult,
     Tick,
 )
-from mockbroker.core.groups.group import STREAMS
+from mockbroker.core.groups.group import SHARE, STREAMS
 from mockbroker.core.groups.loader import load
 from mockbroker.core.groups.offsets import OffsetAndMetadata, OffsetStore
 from mockbroker.core.groups.records import KeyValue
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from mockbroker.core.groups.group import Group
     from mockbroker.core.groups.modern.topics import TopicSource
     from mockbroker.core.groups.runner import GroupRunner
+    from mockbroker.core.groups.share.shard import ShareGroups
+    from mockbroker.core.groups.share.state_requests import Persister
     from mockbroker.core.groups.streams.shard import StreamsGroups
     from mockbroker.core.replication.partition import Partition
     from mockbroker.core.timing.domain_timers import ClockDomains
@@ -61,6 +63,8 @@ class GroupShardCoordinator(ShardCoordinator, Protocol):
     def topics(self) -> TopicSource: ...
     @property
     def clock_domains(self) -> ClockDomains: ...
+    @property
+    def share_persister(self) -> Persister: ...
 
 
 class GroupShard(CoordinatorShard[GroupShardCoordinator]):
@@ -107,6 +111,11 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
         if runner is None:
             runner = self._runners[group_type] = _NEW_RUNNERS[group_type](self)
         return runner
+
+    @property
+    def shares(self) -> ShareGroups:
+        """The runner of share groups."""
+        return cast("ShareGroups", self.runner_of(SHARE))
 
     @property
     def streams(self) -> StreamsGroups:
@@ -277,9 +286,11 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
         return self._write_offset_tombstones(to_remove, reason)
 
     def topic_deleted(self, topic: str) -> None:
-        """Remove each group's offsets of a deleted topic."""
+        """Remove each group's offsets and share partitions of a deleted topic."""
         keys = self.offsets.keys_of_topic(topic)
         self._write_offset_tombstones([(group, topic, p) for group, p in keys], "topic_deleted")
+        if SHARE in self._runners:
+            self.shares.topics_deleted()
 
     def _write_offset_tombstones(
         self, keys: Sequence[tuple[str, str, int]], reason: str
@@ -399,14 +410,23 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
         return self.write(batch, now_ms)
 
 
-# Makes the runner of a type of group whose machinery few clusters need.
+def _share_groups(shard: GroupShard) -> ShareGroups:
+    from mockbroker.core.groups.share.shard import ShareGroups
+
+    return ShareGroups(shard)
+
+
 def _streams(shard: GroupShard) -> GroupRunner[Any]:
     from mockbroker.core.groups.streams.shard import StreamsGroups
 
     return StreamsGroups(shard)
 
 
-_NEW_RUNNERS: dict[str, Callable[[GroupShard], GroupRunner[Any]]] = {STREAMS: _streams}
+# Makes the runner of a type of group whose machinery few clusters need.
+_NEW_RUNNERS: dict[str, Callable[[GroupShard], GroupRunner[Any]]] = {
+    SHARE: _share_groups,
+    STREAMS: _streams,
+}
 
 
 def _type(group: Group) -> str:

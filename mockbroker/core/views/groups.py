@@ -9,8 +9,7 @@ import msgspec
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.groups.classic import ClassicGroup
-from mockbroker.core.groups.consumer.members import ConsumerMember
-from mockbroker.core.groups.group import STREAMS
+from mockbroker.core.groups.group import CONSUMER, SHARE, STREAMS
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 from mockbroker.core.validation import nearest
 from mockbroker_protocol import ErrorCode
@@ -40,8 +39,8 @@ class MemberView(msgspec.Struct, frozen=True):
 
 
 class GroupView(msgspec.Struct, frozen=True):
-    """One group. `type` is "classic", "consumer" (KIP-848) or "streams" (KIP-1071); `generation` is
-    its generation or epoch.
+    """One group. `type` is "classic", "consumer" (KIP-848), "share" (KIP-932) or "streams"
+    (KIP-1071); `generation` is its generation or epoch.
 
     A simple group, which has only offsets, has no protocol.
     """
@@ -134,7 +133,7 @@ def _assigned(cluster: Cluster, group: Group, member: Any) -> dict[str, list[int
     """The partitions of a member of any protocol, by topic; in a streams group those that its
     active tasks read.
     """
-    if isinstance(member, ConsumerMember):
+    if group.group_type in (CONSUMER, SHARE):
         named = ((cluster.topic_name(topic_id), each) for topic_id, each in member.assigned.items())
         return {name: sorted(each) for name, each in named if name is not None}
     if group.group_type == STREAMS:

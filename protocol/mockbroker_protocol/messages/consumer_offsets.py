@@ -148,7 +148,7 @@ class ConsumerGroupCurrentMemberAssignmentKey(Struct, gc=False):
     member_id: str = ""
 
 
-class TopicPartitions(Struct, gc=False):
+class ConsumerGroupCurrentMemberAssignmentValueTopicPartitions(Struct, gc=False):
     topic_id: bytes = ZERO_UUID
     partitions: list[int] = []
     assignment_epochs: list[int] | None = []
@@ -159,8 +159,10 @@ class ConsumerGroupCurrentMemberAssignmentValue(Struct, gc=False):
     member_epoch: int = 0
     previous_member_epoch: int = 0
     state: int = 0
-    assigned_partitions: list[TopicPartitions] = []
-    partitions_pending_revocation: list[TopicPartitions] = []
+    assigned_partitions: list[ConsumerGroupCurrentMemberAssignmentValueTopicPartitions] = []
+    partitions_pending_revocation: list[
+        ConsumerGroupCurrentMemberAssignmentValueTopicPartitions
+    ] = []
     unknown_tags: UnknownTags = None
 
 
@@ -224,11 +226,17 @@ class ShareGroupCurrentMemberAssignmentKey(Struct, gc=False):
     member_id: str = ""
 
 
+class ShareGroupCurrentMemberAssignmentValueTopicPartitions(Struct, gc=False):
+    topic_id: bytes = ZERO_UUID
+    partitions: list[int] = []
+    unknown_tags: UnknownTags = None
+
+
 class ShareGroupCurrentMemberAssignmentValue(Struct, gc=False):
     member_epoch: int = 0
     previous_member_epoch: int = 0
     state: int = 0
-    assigned_partitions: list[TopicPartition] = []
+    assigned_partitions: list[ShareGroupCurrentMemberAssignmentValueTopicPartitions] = []
     unknown_tags: UnknownTags = None
 
 
@@ -243,7 +251,7 @@ class TopicPartitionsInfo(Struct, gc=False):
     unknown_tags: UnknownTags = None
 
 
-class DeletingTopicInfo(Struct, gc=False):
+class ShareGroupStatePartitionMetadataValueTopicInfo(Struct, gc=False):
     topic_id: bytes = ZERO_UUID
     topic_name: str = ""
     unknown_tags: UnknownTags = None
@@ -252,7 +260,7 @@ class DeletingTopicInfo(Struct, gc=False):
 class ShareGroupStatePartitionMetadataValue(Struct, gc=False):
     initializing_topics: list[TopicPartitionsInfo] = []
     initialized_topics: list[TopicPartitionsInfo] = []
-    deleting_topics: list[DeletingTopicInfo] = []
+    deleting_topics: list[ShareGroupStatePartitionMetadataValueTopicInfo] = []
     unknown_tags: UnknownTags = None
 
 
@@ -367,7 +375,7 @@ class TopicConfig(Struct, gc=False):
     unknown_tags: UnknownTags = None
 
 
-class TopicInfo(Struct, gc=False):
+class StreamsGroupTopologyValueTopicInfo(Struct, gc=False):
     name: str = ""
     partitions: int = 0
     replication_factor: int = 0
@@ -386,9 +394,9 @@ class Subtopology(Struct, gc=False):
     subtopology_id: str = ""
     source_topics: list[str] = []
     source_topic_regex: list[str] = []
-    state_changelog_topics: list[TopicInfo] = []
+    state_changelog_topics: list[StreamsGroupTopologyValueTopicInfo] = []
     repartition_sink_topics: list[str] = []
-    repartition_source_topics: list[TopicInfo] = []
+    repartition_source_topics: list[StreamsGroupTopologyValueTopicInfo] = []
     copartition_groups: list[CopartitionGroup] = []
     unknown_tags: UnknownTags = None
 

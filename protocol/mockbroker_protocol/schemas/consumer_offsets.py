@@ -224,7 +224,10 @@ SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = Message(
     Field("member_epoch", INT32),
     Field("previous_member_epoch", INT32),
     Field("state", INT8),
-    Field("assigned_partitions", Array(TOPIC_PARTITION)),
+    Field("assigned_partitions", Array("TopicPartitions")).of(
+        Field("topic_id", UUID),
+        Field("partitions", Array(INT32)),
+    ),
 )
 
 SHARE_GROUP_STATE_PARTITION_METADATA_KEY = Message(
@@ -244,7 +247,7 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE = Message(
 ).of(
     Field("initializing_topics", Array(TOPIC_PARTITIONS_INFO)),
     Field("initialized_topics", Array(TOPIC_PARTITIONS_INFO)),
-    Field("deleting_topics", Array("DeletingTopicInfo")).of(
+    Field("deleting_topics", Array("TopicInfo")).of(
         Field("topic_id", UUID),
         Field("topic_name", STRING),
     ),

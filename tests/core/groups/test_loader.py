@@ -144,7 +144,7 @@ def test_sessions_run_from_the_moment_of_loading(node: GroupNode) -> None:
 
 def test_records_of_other_kinds_are_passed_over(node: GroupNode) -> None:
     """Of other groups, of the future, without a key, or mangled by an administrator."""
-    keys = [b"\0\x0b\0\1h", b"\0\x63", None, b"\0\1\0\1", b"\0", b"\0\2\0\1h"]
+    keys = [b"\0\x09\0\1h", b"\0\x63", None, b"\0\1\0\1", b"\0", b"\0\2\0\1h"]
     batch = build_batch([Record(timestamp=1, key=key, value=b"\0\3\0") for key in keys])
     node.shard().partition.append_records(batch, 1)
     node.ask(commit_request({("t", 0): 7}))

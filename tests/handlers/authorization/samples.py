@@ -18,6 +18,11 @@ from mockbroker_protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
 )
 from mockbroker_protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
+from mockbroker_protocol.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+)
 from mockbroker_protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
 )
@@ -36,6 +41,10 @@ from mockbroker_protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from mockbroker_protocol.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequestTopic,
+)
 from mockbroker_protocol.messages.delete_share_group_state import DeleteShareGroupStateRequest
 from mockbroker_protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from mockbroker_protocol.messages.describe_acls import DescribeAclsRequest
@@ -52,6 +61,11 @@ from mockbroker_protocol.messages.describe_producers import (
     TopicRequest,
 )
 from mockbroker_protocol.messages.describe_quorum import DescribeQuorumRequest
+from mockbroker_protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
+)
 from mockbroker_protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from mockbroker_protocol.messages.describe_topic_partitions import TopicRequest as PageTopic
 from mockbroker_protocol.messages.describe_transactions import DescribeTransactionsRequest
@@ -111,6 +125,8 @@ from mockbroker_protocol.messages.read_share_group_state_summary import (
     ReadShareGroupStateSummaryRequest,
 )
 from mockbroker_protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
+from mockbroker_protocol.messages.share_group_describe import ShareGroupDescribeRequest
+from mockbroker_protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from mockbroker_protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from mockbroker_protocol.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
@@ -369,6 +385,41 @@ SAMPLES = [
             0,
         ),
         (ApiKey.STREAMS_GROUP_DESCRIBE, StreamsGroupDescribeRequest(["streams-readers"]), 0),
+        (
+            ApiKey.SHARE_GROUP_HEARTBEAT,
+            ShareGroupHeartbeatRequest(GROUP, "member", subscribed_topic_names=[TOPIC]),
+            1,
+        ),
+        (ApiKey.SHARE_GROUP_DESCRIBE, ShareGroupDescribeRequest(["sharers"]), 1),
+        (
+            ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+            DescribeShareGroupOffsetsRequest(
+                [
+                    DescribeShareGroupOffsetsRequestGroup(
+                        GROUP, [DescribeShareGroupOffsetsRequestTopic(TOPIC, [0])]
+                    ),
+                    DescribeShareGroupOffsetsRequestGroup("sharers", None),
+                ]
+            ),
+            1,
+        ),
+        (
+            ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+            AlterShareGroupOffsetsRequest(
+                GROUP,
+                [
+                    AlterShareGroupOffsetsRequestTopic(
+                        TOPIC, [AlterShareGroupOffsetsRequestPartition(0, 0)]
+                    )
+                ],
+            ),
+            0,
+        ),
+        (
+            ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+            DeleteShareGroupOffsetsRequest(GROUP, [DeleteShareGroupOffsetsRequestTopic(TOPIC)]),
+            0,
+        ),
         (ApiKey.ADD_RAFT_VOTER, AddRaftVoterRequest(None, 1000, 1), 1),
         (ApiKey.REMOVE_RAFT_VOTER, RemoveRaftVoterRequest(None, 1), 0),
         (ApiKey.LIST_CONFIG_RESOURCES, ListConfigResourcesRequest(), 1),

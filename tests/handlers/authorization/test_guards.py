@@ -18,6 +18,7 @@ from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from mockbroker_protocol.messages.init_producer_id import InitProducerIdRequest
+from mockbroker_protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from mockbroker_protocol.messages.streams_group_heartbeat import Subtopology, Topology
 from tests.handlers.authorization.samples import GROUP, SAMPLES, TOPIC, TRANSACTIONAL_ID, Sample
 from tests.handlers.spelled_out import spelled_out
@@ -104,6 +105,12 @@ def furnished() -> Node:
         topology=Topology(0, [Subtopology("0", [TOPIC])]),
     )
     assert ask(node, sample.key, streams).error_code == 0
+    for epoch in (0, 2):  # with the second heartbeat it has partitions
+        beat = ShareGroupHeartbeatRequest(
+            "sharers", "member", epoch, subscribed_topic_names=[TOPIC]
+        )
+        assert ask(node, ApiKey.SHARE_GROUP_HEARTBEAT, beat).error_code == 0
+        node.advance(2000)
     return node
 
 

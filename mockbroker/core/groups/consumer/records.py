@@ -45,7 +45,9 @@ from mockbroker_protocol.messages.consumer_offsets import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
     TopicPartition,
-    TopicPartitions,
+)
+from mockbroker_protocol.messages.consumer_offsets import (
+    ConsumerGroupCurrentMemberAssignmentValueTopicPartitions as TopicPartitions,
 )
 from mockbroker_protocol.records import Record
 

@@ -39,6 +39,9 @@ from mockbroker_protocol.messages.consumer_offsets import (
 from mockbroker_protocol.messages.consumer_offsets import (
     StreamsGroupTargetAssignmentMemberValueTaskIds as TargetTaskIds,
 )
+from mockbroker_protocol.messages.consumer_offsets import (
+    StreamsGroupTopologyValueTopicInfo as TopicInfo,
+)
 from mockbroker_protocol.records import Record
 
 
@@ -103,9 +106,9 @@ def _topology(group_id: str, change: TopologyChange) -> tuple[object, object]:
     )
 
 
-def _topic_lines(topics: Iterable[InternalTopic]) -> list[stored.TopicInfo]:
+def _topic_lines(topics: Iterable[InternalTopic]) -> list[TopicInfo]:
     return [
-        stored.TopicInfo(
+        TopicInfo(
             name=each.name,
             partitions=each.partitions,
             replication_factor=each.replication_factor,
@@ -268,7 +271,7 @@ def _read_topology(_: object, value: stored.StreamsGroupTopologyValue | None) ->
     return TopologyChange(Topology(value.epoch, by_id))
 
 
-def _read_topics(lines: Iterable[stored.TopicInfo]) -> tuple[InternalTopic, ...]:
+def _read_topics(lines: Iterable[TopicInfo]) -> tuple[InternalTopic, ...]:
     return tuple(
         InternalTopic(
             each.name,

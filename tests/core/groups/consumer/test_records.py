@@ -25,7 +25,9 @@ from mockbroker_protocol.messages.consumer_offsets import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
     GroupMetadataKey,
-    TopicPartitions,
+)
+from mockbroker_protocol.messages.consumer_offsets import (
+    ConsumerGroupCurrentMemberAssignmentValueTopicPartitions as TopicPartitions,
 )
 from mockbroker_protocol.records import Record
 

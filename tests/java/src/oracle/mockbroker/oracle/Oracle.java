@@ -20,6 +20,7 @@ public final class Oracle {
         registerIfPresent("mockbroker.oracle.InternalRecords", ops);
         registerIfPresent("mockbroker.oracle.ErrorResponses", ops);
         registerIfPresent("mockbroker.oracle.Quotas", ops);
+        registerIfPresent("mockbroker.oracle.Assignors", ops);
         Pipe.serve(ops);
     }
 

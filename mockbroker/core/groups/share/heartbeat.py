@@ -1,0 +1,354 @@
+"""ShareGroupHeartbeat: the steps that `states` describes.
+
+The changes of a request are collected in an `Update`. The group changes only once they are stored.
+
+Source: GroupMetadataManager.shareGroupHeartbeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from mockbroker.core.errors import ApiError
+from mockbroker.core.groups.assignors.base import (
+    AssignorGroup,
+    AssignorMember,
+    hash_order,
+)
+from mockbroker.core.groups.assignors.simple import assign_simple
+from mockbroker.core.groups.events import ConsumerResult, Reply
+from mockbroker.core.groups.modern.timers import SetTimer, TimerKind
+from mockbroker.core.groups.modern.topics import metadata_hash
+from mockbroker.core.groups.share.events import (
+    Change,
+    GroupChange,
+    Initialize,
+    MemberChange,
+    PartitionsChange,
+    ShareHeartbeat,
+    ShareLeave,
+    Store,
+    TargetAssignmentChange,
+    TargetEpochChange,
+    current_assignment_change,
+    removal,
+)
+from mockbroker.core.groups.share.group import ShareGroup
+from mockbroker.core.groups.share.members import NO_TARGET, ShareMember, Target
+from mockbroker.core.groups.share.partitions import moved, to_initialize
+from mockbroker.core.groups.share.states import (
+    EPOCH_ANSWERS,
+    JOIN_EPOCH,
+    MEMBER_ACTIONS,
+    MEMBER_STABLE,
+    EpochRelation,
+    MemberAction,
+    MemberFacts,
+    PartitionEvent,
+)
+from mockbroker.core.hashing.java_hash import string_hash
+from mockbroker_protocol import ErrorCode
+
+
+class Update(msgspec.Struct):
+    """A member `before` and `after` the request, with the changes of the request."""
+
+    before: ShareMember
+    after: ShareMember
+    changes: list[Change]
+    epoch: int
+    rises: bool = False  # whether the request raises the group epoch
+    assignment_epoch: int = 0
+    target: Target = NO_TARGET
+    initialize: Initialize | None = None
+
+
+def on_heartbeat(group: ShareGroup, heartbeat: ShareHeartbeat, now_ms: int) -> None:
+    try:
+        _check_size(group, heartbeat.member_id)
+        before = _member(group, heartbeat)
+    except ApiError as error:
+        result = ConsumerResult(error=error.error, message=error.message)
+        group.effects.append(Reply(heartbeat.callback, result))
+        return
+    update = Update(before, _updated_member(before, heartbeat), [], group.epoch)
+    _update_group_epoch(group, update)
+    _update_target_assignment(group, update, now_ms)
+    _reconcile(group, update)
+    _start_initialization(group, update, now_ms)
+    session = SetTimer(
+        TimerKind.SESSION, heartbeat.member_id, now_ms + group.settings.session_timeout_ms
+    )
+    answer = Reply(heartbeat.callback, _result(group, heartbeat, update))
+    if not update.changes:
+        group.timers.set(session)
+        group.effects.append(answer)
+        return
+    group.effects.append(
+        Store(
+            changes=tuple(update.changes),
+            answer=answer,
+            timers=(session,),
+            initialize=update.initialize,
+        )
+    )
+
+
+def _result(group: ShareGroup, heartbeat: ShareHeartbeat, update: Update) -> ConsumerResult:
+    """The answer; it has the assignment only if it changed or the heartbeat is a full one."""
+    after = update.after
+    full = heartbeat.epoch == JOIN_EPOCH or heartbeat.topic_names is not None
+    shown = None
+    if full or after.assigned != update.before.assigned:
+        shown = {topic_id: tuple(sorted(ps)) for topic_id, ps in after.assigned.items()}
+    return ConsumerResult(
+        member_id=after.member_id,
+        epoch=after.epoch,
+        heartbeat_interval_ms=group.settings.heartbeat_interval_ms,
+        assignment=shown,
+    )
+
+
+# ---------------------------------------------------------------------------------------- members
+
+
+def _check_size(group: ShareGroup, member_id: str) -> None:
+    if len(group.members) >= group.settings.size_max and member_id not in group.members:
+        raise ApiError(
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            "The share group has reached its maximum capacity of "
+            f"{group.settings.size_max} members.",
+        )
+
+
+def _member(group: ShareGroup, heartbeat: ShareHeartbeat) -> ShareMember:
+    """The member, with a valid epoch in the request; a new one if it joins."""
+    member = group.members.get(heartbeat.member_id)
+    if member is None:
+        if heartbeat.epoch != JOIN_EPOCH:
+            raise unknown_member(group, heartbeat.member_id)
+        return ShareMember(member_id=heartbeat.member_id)
+    relation = epoch_relation(member, heartbeat.epoch)
+    error = EPOCH_ANSWERS[relation]
+    if error is not ErrorCode.NONE:
+        raise ApiError(error, _why_fenced(member, heartbeat.epoch, relation))
+    return member
+
+
+def unknown_member(group: ShareGroup, member_id: str) -> ApiError:
+    return ApiError(
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        f"Member {member_id} is not a member of group {group.group_id}.",
+    )
+
+
+def epoch_relation(member: ShareMember, epoch: int) -> EpochRelation:
+    """The epoch of a request, compared with the member's."""
+    if epoch == JOIN_EPOCH:
+        return EpochRelation.JOINS
+    if epoch == member.epoch:
+        return EpochRelation.CURRENT
+    if epoch > member.epoch:
+        return EpochRelation.GREATER
+    if epoch == member.previous_epoch:
+        return EpochRelation.PREVIOUS
+    return EpochRelation.SMALLER
+
+
+def _why_fenced(member: ShareMember, epoch: int, relation: EpochRelation) -> str:
+    greater = relation is EpochRelation.GREATER
+    which = "greater" if greater else "smaller"
+    previous = (
+        ""
+        if greater
+        else f", and it does not match the previous member epoch ({member.previous_epoch})"
+    )
+    return (
+        f"The share group member has a {which} member epoch ({epoch}) than the one known by the "
+        f"group coordinator ({member.epoch}){previous}. The member must abandon all its "
+        "partitions and rejoin."
+    )
+
+
+def _updated_member(member: ShareMember, heartbeat: ShareHeartbeat) -> ShareMember:
+    """The member with the fields of the heartbeat; the same object if none changes."""
+    new: dict[str, object] = {
+        "rack_id": heartbeat.rack_id,
+        "topic_names": heartbeat.topic_names,
+        "client_id": heartbeat.client_id,
+        "client_host": heartbeat.client_host,
+    }
+    changed = {
+        name: value
+        for name, value in new.items()
+        if value is not None and value != getattr(member, name)
+    }
+    return msgspec.structs.replace(member, **changed) if changed else member
+
+
+# ------------------------------------------------------------------------------- 1. the group epoch
+
+
+def _update_group_epoch(group: ShareGroup, update: Update) -> None:
+    before, after = update.before, update.after
+    if after != before:
+        update.changes.append(MemberChange(after.member_id, after))
+    update.rises = after.topic_names != before.topic_names or (
+        group.assignment_epoch >= group.epoch
+        and not group.targets_overridden
+        and _assignment_pending(group)
+    )
+    if not update.rises and group.compared_metadata_version == group.topics.version:
+        return
+    new_hash = metadata_hash(group.topics, _names_with(group, after))
+    update.rises = update.rises or new_hash != group.metadata_hash
+    if update.rises:
+        update.epoch = group.epoch + 1
+        update.changes.append(GroupChange(update.epoch, new_hash))
+    group.compared_metadata_version = group.topics.version
+
+
+def _assignment_pending(group: ShareGroup) -> bool:
+    """Whether the target does not have exactly the initialized partitions of a subscribed topic
+    (GroupMetadataManager.initializedAssignmentPending).
+    """
+    names = group.subscribed_names()
+    return any(
+        _targeted(group.targets.values(), topic_id) != line.partitions
+        for topic_id, line in group.partitions.initialized.items()
+        if line.name in names
+    )
+
+
+def _targeted(targets: Iterable[Target], topic_id: bytes) -> frozenset[int]:
+    return frozenset().union(*(target.get(topic_id, frozenset()) for target in targets))
+
+
+def _names_with(group: ShareGroup, after: ShareMember) -> set[str]:
+    """The subscribed topic names after the update."""
+    members = {**group.members, after.member_id: after}
+    return {name for member in members.values() for name in member.topic_names}
+
+
+# ------------------------------------------------------------------------- 2. the target assignment
+
+
+def _update_target_assignment(group: ShareGroup, update: Update, now_ms: int) -> None:
+    """Run the assignor if the group epoch is ahead and the assignment interval is over."""
+    member_id = update.after.member_id
+    update.assignment_epoch = group.assignment_epoch
+    update.target = group.targets.get(member_id, NO_TARGET)
+    if group.assignment_epoch >= update.epoch or not _may_assign(group, now_ms):
+        return
+    members = {**group.members, member_id: update.after}
+    targets = assign_simple(_spec(group, members), group.partitions.initialized_partitions())
+    for each in hash_order(members, string_hash):
+        target = targets.get(each, NO_TARGET)
+        if group.targets.get(each) != target:
+            update.changes.append(TargetAssignmentChange(each, target))
+    update.changes.append(TargetEpochChange(update.epoch, now_ms))
+    update.assignment_epoch = update.epoch
+    update.target = targets.get(member_id, NO_TARGET)
+
+
+def _may_assign(group: ShareGroup, now_ms: int) -> bool:
+    if group.assignment_timestamp_ms == 0:
+        return True
+    return now_ms >= group.assignment_timestamp_ms + group.settings.assignment_interval_ms
+
+
+def _spec(group: ShareGroup, members: dict[str, ShareMember]) -> AssignorGroup:
+    partitions: dict[bytes, int] = {}
+    specs: dict[str, AssignorMember] = {}
+    for member_id, member in members.items():
+        found = [group.topics.by_name(name) for name in member.topic_names]
+        topics = [topic for topic in found if topic is not None]
+        partitions.update((topic.topic_id, topic.partitions) for topic in topics)
+        specs[member_id] = AssignorMember(
+            None,
+            frozenset(topic.topic_id for topic in topics),
+            group.targets.get(member_id, NO_TARGET),
+        )
+    # As ModernGroup.subscriptionType: every topic has all members.
+    uniform = len({member.topic_names for member in members.values()}) <= 1
+    return AssignorGroup(specs, uniform, partitions)
+
+
+# -------------------------------------------------------------------------------- 3. reconciliation
+
+
+def _reconcile(group: ShareGroup, update: Update) -> None:
+    member = update.after
+    behind = member.epoch != update.assignment_epoch
+    action = MEMBER_ACTIONS[MemberFacts(behind, update.rises)]
+    if action is MemberAction.KEEP:
+        return
+    known = {
+        topic.topic_id
+        for name in member.topic_names
+        if (topic := group.topics.by_name(name)) is not None
+    }
+    assigned = {topic_id: ps for topic_id, ps in update.target.items() if topic_id in known}
+    reconciled = msgspec.structs.replace(member, assigned=assigned)
+    if action is MemberAction.ADVANCE:
+        reconciled = msgspec.structs.replace(
+            reconciled,
+            epoch=update.assignment_epoch,
+            previous_epoch=member.epoch,
+            state=MEMBER_STABLE,
+        )
+    if reconciled != member:
+        update.after = reconciled
+        update.changes.append(current_assignment_change(reconciled))
+
+
+# -------------------------------------------------------------------------------- 4. initialization
+
+
+def _start_initialization(group: ShareGroup, update: Update, now_ms: int) -> None:
+    """Initialize the partitions of subscribed topics that have no share state yet."""
+    waited_ms = now_ms - group.partitions_stored_ms
+    which = to_initialize(
+        group.partitions,
+        _names_with(group, update.after),
+        group.topics,
+        retry=waited_ms >= group.settings.initialize_retry_ms,
+    )
+    if not which:
+        return
+    after = moved(group.partitions, PartitionEvent.INITIALIZE, which, group.topics)
+    update.changes.append(PartitionsChange(after))
+    update.initialize = Initialize(which, update.epoch)
+
+
+# ----------------------------------------------------------------------------------------- leaving
+
+
+def on_leave(group: ShareGroup, leave: ShareLeave, _: int) -> None:
+    if leave.member_id not in group.members:
+        error = unknown_member(group, leave.member_id)
+        result = ConsumerResult(error=error.error, message=error.message)
+        group.effects.append(Reply(leave.callback, result))
+        return
+    result = ConsumerResult(member_id=leave.member_id, epoch=-1)
+    remove_member(group, leave.member_id, Reply(leave.callback, result))
+
+
+def remove_member(
+    group: ShareGroup, member_id: str, answer: Reply | None, retry: SetTimer | None = None
+) -> None:
+    """Remove a member: the group epoch rises (shareGroupFenceMember)."""
+    names = {
+        name
+        for member in group.members.values()
+        if member.member_id != member_id
+        for name in member.topic_names
+    }
+    changes = (
+        *removal(member_id),
+        GroupChange(group.epoch + 1, metadata_hash(group.topics, names)),
+    )
+    session = SetTimer(TimerKind.SESSION, member_id, None)
+    group.effects.append(Store(changes=changes, answer=answer, timers=(session,), retry=retry))

@@ -1,0 +1,118 @@
+"""A map with the iteration order of java.util.HashMap, where a result of Kafka depends on it.
+
+Buckets come in their order; keys of one bucket in the order in which they were added, but those of
+`compute_if_absent` before all others. The table doubles above a load of three quarters and never
+shrinks. Java turns a bucket of eight keys of a
+large table into a tree, which may change the order inside the bucket; this map does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_MASK_32 = 0xFFFFFFFF
+_BUCKETS_MIN = 16
+
+
+class JavaHashMap(MutableMapping[K, V], Generic[K, V]):
+    """`hash_of` is the hashCode of a key. Iteration sees the keys of its beginning: they may be
+    removed meanwhile.
+    """
+
+    __slots__ = ("_buckets", "_hash_of", "_size", "_table")
+
+    def __init__(self, hash_of: Callable[[K], int], capacity: int = _BUCKETS_MIN) -> None:
+        """`capacity` is the constructor's argument in Java, rounded up to a power of two."""
+        self._hash_of = hash_of
+        self._buckets = 1 << max(capacity - 1, 0).bit_length()
+        self._size = 0
+        self._table: dict[int, dict[K, V]] = {}
+
+    def __getitem__(self, key: K) -> V:
+        return self._table[self._bucket(key)][key]
+
+    def __setitem__(self, key: K, value: V) -> None:
+        bucket = self._table.setdefault(self._bucket(key), {})
+        self._size += key not in bucket
+        bucket[key] = value
+        if self._is_full():
+            self._double()
+
+    def compute_if_absent(self, key: K, make: Callable[[], V]) -> V:
+        """The value of a key; a new one comes first in its bucket, in a table that grows only with
+        the next key.
+        """
+        found = self._table.get(self._bucket(key), {})
+        if key in found:
+            return found[key]
+        if self._is_full():
+            self._double()
+        index = self._bucket(key)
+        value = make()
+        self._table[index] = {key: value, **self._table.get(index, {})}
+        self._size += 1
+        return value
+
+    def _is_full(self) -> bool:
+        return self._size * 4 > self._buckets * 3
+
+    def __delitem__(self, key: K) -> None:
+        del self._table[self._bucket(key)][key]
+        self._size -= 1
+
+    def __iter__(self) -> Iterator[K]:
+        return iter([key for index in sorted(self._table) for key in self._table[index]])
+
+    def __len__(self) -> int:
+        return self._size
+
+    def _bucket(self, key: K) -> int:
+        code = self._hash_of(key) & _MASK_32
+        return (code ^ (code >> 16)) & (self._buckets - 1)
+
+    def _double(self) -> None:
+        former = [entry for index in sorted(self._table) for entry in self._table[index].items()]
+        self._buckets *= 2
+        self._table = {}
+        for key, value in former:
+            self._table.setdefault(self._bucket(key), {})[key] = value
+
+
+class JavaHashSet(Generic[K]):
+    """A java.util.HashSet, see `JavaHashMap`."""
+
+    __slots__ = ("_keys",)
+
+    def __init__(
+        self,
+        hash_of: Callable[[K], int],
+        keys: Iterable[K] = (),
+        capacity: int = _BUCKETS_MIN,
+    ) -> None:
+        self._keys: JavaHashMap[K, None] = JavaHashMap(hash_of, capacity)
+        for key in keys:
+            self.add(key)
+
+    def add(self, key: K) -> None:
+        self._keys[key] = None
+
+    def discard(self, key: K) -> None:
+        self._keys.pop(key, None)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+
+def capacity_for(count: int) -> int:
+    """The capacity with which Kafka's AssignorHelpers makes a map for `count` keys."""
+    return int((count + 1) / 0.75 + 1)

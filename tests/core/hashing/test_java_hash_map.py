@@ -1,0 +1,64 @@
+"""A map that iterates as java.util.HashMap does, as far as its buckets go."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.hashing.java_hash_map import JavaHashMap, JavaHashSet, capacity_for
+
+
+def own(key: int) -> int:
+    return key
+
+
+def test_keys_come_by_their_bucket() -> None:
+    """17 and 33 are in bucket 1 of 16; the upper half of a hash is mixed into the lower."""
+    assert list(JavaHashSet(own, [33, 3, 17, 1 << 16])) == [33, 17, 1 << 16, 3]
+
+
+def test_the_table_doubles_above_three_quarters_and_never_shrinks() -> None:
+    keys = JavaHashSet(own, [20, 4])
+    assert list(keys) == [20, 4]
+    for key in range(5, 15):
+        keys.add(key)
+    assert list(keys)[:2] == [20, 4]
+    keys.add(15)
+    assert next(iter(keys)) == 4
+    for key in range(5, 16):
+        keys.discard(key)
+    assert list(keys) == [4, 20]
+
+
+def test_a_capacity_is_rounded_up_to_a_power_of_two() -> None:
+    assert capacity_for(20) == 29
+    assert list(JavaHashSet(own, [20, 4], capacity_for(20))) == [4, 20]
+
+
+def test_it_is_a_map() -> None:
+    table: JavaHashMap[int, str] = JavaHashMap(own)
+    table[1] = "a"
+    table[17] = "b"
+    table[1] = "c"
+    assert (len(table), table[1], table.get(2)) == (2, "c", None)
+    assert list(table.items()) == [(1, "c"), (17, "b")]
+    del table[1]
+    assert 1 not in table
+    with pytest.raises(KeyError):
+        del table[1]
+
+
+def test_a_computed_key_comes_first_in_its_bucket_and_grows_the_table_late() -> None:
+    table: JavaHashMap[int, int] = JavaHashMap(own)
+    for key in (4, 20, *range(5, 16)):
+        assert table.compute_if_absent(key, lambda: 7) == 7
+    assert list(table)[:2] == [20, 4]
+    assert table.compute_if_absent(20, lambda: 8) == 7
+    table.compute_if_absent(3, lambda: 7)
+    assert list(table)[:2] == [3, 4]
+
+
+def test_keys_may_be_removed_while_they_are_visited() -> None:
+    keys = JavaHashSet(own, range(5))
+    for key in keys:
+        keys.discard(key)
+    assert len(keys) == 0
