@@ -66,6 +66,10 @@ FEW = settings(
     suppress_health_check=list(HealthCheck),
 )
 FLIPS = st.integers(0, 2**32)
+# Of a message that is cut and flipped at each of its bytes.
+DAMAGED_BYTES_MAX = 100
+# The tests of a codec use the same emitted functions, which are made once on one worker.
+pytestmark = pytest.mark.xdist_group("codecs")
 
 
 class FellBackError(Exception):
@@ -128,7 +132,7 @@ def test_bytes_cut_short_or_flipped_are_read_alike_or_refused_by_both(
     the same struct or both refuse. The error names a path and a byte of the message."""
     decode, encode = emitted(codec)
     whole = b"".join(encode(drawn.draw(messages(codec, elements_max=2))))
-    data = whole[:300]
+    data = whole[:DAMAGED_BYTES_MAX]
     for cut in range(len(data)):
         agree(codec, decode, data[:cut], refused=data == whole)
     chance = random.Random(flips)
@@ -178,7 +182,7 @@ def test_a_large_buffer_is_refused_at_the_field_at_fault(
     any byte or with a byte changed."""
     _, encode = emitted(codec)
     track = tracked(codec)
-    data = b"".join(encode(drawn.draw(messages(codec, elements_max=2))))[:300]
+    data = b"".join(encode(drawn.draw(messages(codec, elements_max=2))))[:DAMAGED_BYTES_MAX]
     chance = random.Random(flips)
     for at in range(len(data)):
         flipped = bytearray(data)

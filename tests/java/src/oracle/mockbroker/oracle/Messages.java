@@ -23,6 +23,7 @@ final class Messages {
     private static final List<String> PACKAGES = List.of(
         "org.apache.kafka.common.message.",
         "org.apache.kafka.coordinator.group.generated.",
+        "org.apache.kafka.coordinator.share.generated.",
         "org.apache.kafka.coordinator.transaction.generated.");
     private static final Map<String, Kind> KINDS = new HashMap<>();
 
