@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from mockbroker.core.errors import ActionError
@@ -12,9 +9,9 @@ from mockbroker.core.groups.loader import load
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.groups.share.group import ShareGroup
 from mockbroker.core.groups.share.records import parse
-from mockbroker.core.share.operations import DELETE, INITIALIZE, each_row
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import iter_records, split_batches
+from tests.support.held_persister import HeldPersister, hold_persister
 from tests.support.share_node import ShareNode
 
 E = ErrorCode
@@ -29,30 +26,6 @@ STATE = (
 )
 
 
-class HeldPersister:
-    """A persister whose answers a test gives: with `answer`, an error for all partitions."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[Any, Any, Callable[[Any], None]]] = []
-
-    def initialize_state(self, request: Any, then: Callable[[Any], None]) -> None:
-        self.asked.append((INITIALIZE, request, then))
-
-    def delete_state(self, request: Any, then: Callable[[Any], None]) -> None:
-        self.asked.append((DELETE, request, then))
-
-    def read_summary(self, request: Any, then: Callable[[Any], None]) -> None:
-        raise NotImplementedError
-
-    def answer(self, error: ErrorCode = E.NONE) -> None:
-        operation, request, then = self.asked.pop(0)
-        then(operation.refusal(request, error, None if error is E.NONE else error.message))
-
-    def partitions(self) -> list[int]:
-        """The partitions of the oldest request."""
-        return sorted(row.partition for _, row in each_row(self.asked[0][1]))
-
-
 @pytest.fixture
 def node() -> ShareNode:
     return ShareNode()
@@ -61,9 +34,7 @@ def node() -> ShareNode:
 @pytest.fixture
 def held(node: ShareNode) -> HeldPersister:
     """The persister of the only broker, in the hands of the test."""
-    persister: Any = HeldPersister()
-    node.cluster.brokers[1]._share_persister = persister
-    return persister
+    return hold_persister(node)
 
 
 def picture(group: ShareGroup) -> dict[str, object]:
