@@ -278,7 +278,7 @@ class StreamsGroupMetadataValue(Struct, gc=False):
     epoch: int = 0
     metadata_hash: int = 0
     validated_topology_epoch: int = -1
-    last_assignment_configs: list[LastAssignmentConfig] | None = None
+    last_assignment_configs: list[LastAssignmentConfig] | None = []
     unknown_tags: UnknownTags = None
 
 
@@ -348,7 +348,7 @@ class StreamsGroupCurrentMemberAssignmentKey(Struct, gc=False):
 class StreamsGroupCurrentMemberAssignmentValueTaskIds(Struct, gc=False):
     subtopology_id: str = ""
     partitions: list[int] = []
-    assignment_epochs: list[int] | None = None
+    assignment_epochs: list[int] | None = []
     unknown_tags: UnknownTags = None
 
 

@@ -261,9 +261,7 @@ STREAMS_GROUP_METADATA_VALUE = Message("StreamsGroupMetadataValue", "0", flexibl
     Field("epoch", INT32),
     Field("metadata_hash", INT64),
     Field("validated_topology_epoch", INT32, tag=0, default=-1),
-    Field(
-        "last_assignment_configs", Array("LastAssignmentConfig"), nullable=True, tag=1, default=None
-    ).of(
+    Field("last_assignment_configs", Array("LastAssignmentConfig"), nullable=True, tag=1).of(
         Field("key", STRING),
         Field("value", STRING),
     ),
@@ -339,7 +337,7 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Message(
 CURRENT_TASK_IDS = Shape("TaskIds").of(
     Field("subtopology_id", STRING),
     Field("partitions", Array(INT32)),
-    Field("assignment_epochs", Array(INT32), nullable=True, tag=0, default=None),
+    Field("assignment_epochs", Array(INT32), nullable=True, tag=0),
 )
 
 STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = Message(
