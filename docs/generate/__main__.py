@@ -32,6 +32,7 @@ import overview
 import planted_bugs
 import python_api
 import rules
+import share_states
 import state_machines
 import tables
 import transaction_states
@@ -58,6 +59,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     APPENDIX / "planted-bugs.md": planted_bugs.page,
     REFERENCE / "python-api.md": python_api.page,
     REFERENCE / "rules.md": rules.page,
+    REFERENCE / "share-record.svg": share_states.picture,
     REFERENCE / "state-machines.md": state_machines.page,
     REFERENCE / "tables.md": tables.page,
     REFERENCE / "transactional-id.svg": transaction_states.picture,

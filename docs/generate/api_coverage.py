@@ -28,7 +28,8 @@ has the versions of a Kafka {LATEST} broker and the first flexible version (KIP-
 def notes() -> tuple[dict[str, str], dict[str, str]]:
     """API name in upper snake case -> what is worth knowing of it; and -> why it has no handler."""
     data = tomllib.loads(NOTES.read_text(encoding="utf-8"))
-    reasons = {name: entry["why"] for entry in data["missing"] for name in entry["apis"]}
+    missing = data.get("missing", ())
+    reasons = {name: entry["why"] for entry in missing for name in entry["apis"]}
     return data["served"], reasons
 
 

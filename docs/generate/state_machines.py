@@ -10,6 +10,7 @@ import group_states
 import replica_fetcher
 import sasl_states
 import share_group_states
+import share_states
 import streams_group_states
 import transaction_states
 from markdown import page as join
@@ -24,6 +25,7 @@ happen.
 MACHINES = (
     group_states,
     consumer_group_states,
+    share_states,
     streams_group_states,
     share_group_states,
     transaction_states,

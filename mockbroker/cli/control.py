@@ -111,7 +111,7 @@ def rate(api: AdminClient, rate: float, as_json: bool) -> None:
 @click.option(
     "--only",
     metavar="PART",
-    help="Advance only retention, compaction, groups, group:ID or transactions.",
+    help="Advance only retention, compaction, groups, group:ID, locks or transactions.",
 )
 @click.option(
     "--extend-sessions/--no-extend-sessions",

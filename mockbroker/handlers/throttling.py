@@ -26,8 +26,12 @@ if TYPE_CHECKING:
     from mockbroker.core.quotas.throttling import Throttling
     from mockbroker.handlers.base import RequestContext
     from mockbroker_protocol.messages.fetch import FetchResponse
+    from mockbroker_protocol.messages.share_fetch import ShareFetchResponse
+
+    FetchAnswer = FetchResponse | ShareFetchResponse
 
 # Requests of brokers and for authentication: their handler time does not count.
+FETCHES = frozenset((ApiKey.FETCH, ApiKey.SHARE_FETCH))
 EXEMPT = frozenset((ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE))
 
 
@@ -64,7 +68,7 @@ def record_and_throttle(
     broker_id = ctx.broker.node_id
     wait_ms, quota = (
         getattr(response, "throttle_time_ms", 0),
-        FETCH if key == ApiKey.FETCH else MUTATION,
+        FETCH if key in FETCHES else MUTATION,
     )
     if key == ApiKey.PRODUCE:
         wait_ms, quota = throttling.produced(broker_id, client, usage.size, now_ms), PRODUCE
@@ -76,14 +80,14 @@ def record_and_throttle(
         return response, 0
     throttling.record_throttle(quota, wait_ms)
     answer: Any = response
-    if key == ApiKey.FETCH and answer.responses:
+    if key in FETCHES and answer.responses:
         answer = _without_records(ctx, throttling, client, answer)
     return _with_throttle_time(ctx, answer, wait_ms), wait_ms
 
 
 def _without_records(
-    ctx: RequestContext, throttling: Throttling, client: ClientIdentity, response: FetchResponse
-) -> FetchResponse:
+    ctx: RequestContext, throttling: Throttling, client: ClientIdentity, response: FetchAnswer
+) -> FetchAnswer:
     """A Fetch that is throttled for its handler's time has no records; its bytes do not count."""
     if throttling.limits_fetches(client):
         size = _fetched_size(ctx, response)
@@ -102,7 +106,7 @@ def _with_throttle_time(ctx: RequestContext, response: Any, wait_ms: int) -> obj
     return replace(response, throttle_time_ms=wait_ms)
 
 
-def record_fetch(ctx: RequestContext, response: FetchResponse) -> int:
+def record_fetch(ctx: RequestContext, response: FetchAnswer) -> int:
     """Measure the bytes of a response to a consumer: its throttle time, or 0.
 
     A throttled response has no records (FetchContext.getThrottledResponse).
@@ -117,8 +121,8 @@ def record_fetch(ctx: RequestContext, response: FetchResponse) -> int:
     return throttling.fetched(ctx.broker.node_id, client, size, ctx.cluster.runtime.now_ms())
 
 
-def _fetched_size(ctx: RequestContext, response: FetchResponse) -> int:
-    parts = response_codec(ApiKey.FETCH, ctx.api_version).encode(response)
+def _fetched_size(ctx: RequestContext, response: FetchAnswer) -> int:
+    parts = response_codec(ctx.header.api_key, ctx.api_version).encode(response)
     return 4 + sum(len(part) for part in parts)
 
 

@@ -98,6 +98,10 @@ def _invalid(update: FeatureUpdateKey, reason: str) -> ApiError:
 
 def _apply(cluster: Cluster, levels: dict[str, int]) -> None:
     cluster.features.set_levels(levels)
+    if cluster.features.level("share.version") < 1:
+        for broker in cluster.processes.values():
+            if broker.has_share_partitions:
+                broker.share_partitions.unload()
     if cluster.features.level("eligible.leader.replicas.version") > 0:
         defaults = cluster.configs.dynamic_default
         defaults.setdefault(MIN_ISR, str(cluster.config(MIN_ISR)))

@@ -174,8 +174,8 @@ class FastRun:
     def _end(self, runner: _Runner) -> None:
         runner.turn += 1
         runner.script.close()
-        for info in runner.connections.values():
-            info.closed = True
+        for node_id, info in runner.connections.items():
+            self._closed(node_id, info)
         runner.connections.clear()
         self._runners.pop(runner.client.name, None)
 
@@ -349,7 +349,14 @@ class FastRun:
     def _close(self, runner: _Runner, node_id: int) -> None:
         info = runner.connections.pop(node_id, None)
         if info is not None:
+            self._closed(node_id, info)
+
+    def _closed(self, node_id: int, info: ConnectionInfo) -> None:
+        broker = self.world.cluster.processes.get(node_id)
+        if broker is None:
             info.closed = True
+        else:
+            broker.connection_closed(info)
 
     def _time_out(self, what: tuple[_Runner, int]) -> None:
         runner, turn = what

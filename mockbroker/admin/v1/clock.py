@@ -28,8 +28,8 @@ class ClockChange(msgspec.Struct, frozen=True):
     """Changes of the clock, in this order: `freeze` (or, with false, thaw), `rate`, `advance_ms`.
 
     `only` advances the time of one part of the cluster: "retention", "compaction", "groups",
-    "group:ID" or "transactions". With `extend_sessions`, the sessions of connected members are
-    extended by the time of the advance, and do not expire.
+    "group:ID", "locks" or "transactions". With `extend_sessions`, the sessions of connected
+    members are extended by the time of the advance, and do not expire.
     """
 
     freeze: bool | None = None

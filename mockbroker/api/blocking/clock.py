@@ -34,7 +34,8 @@ class Clock(Handle):
 
         With `only`, the time passes for one part of the cluster: `"retention"` (records grow
         older), `"compaction"` (the same for the cleaner), `"groups"` or `"group:ID"` (sessions,
-        rebalances, the retention of offsets), or `"transactions"` (timeouts, expiry of ids).
+        rebalances, the retention of offsets), `"locks"` (acquisition locks of share groups), or
+        `"transactions"` (timeouts, expiry of ids).
 
         The sessions of connected group members are extended, as if the members had sent their
         heartbeats; with `extend_sessions=False` they expire. Returns once the cluster is at rest.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mockbroker.core.groups.coordinator import GroupCoordinator
     from mockbroker.core.services import Services
     from mockbroker.core.share.coordinator import ShareCoordinator
+    from mockbroker.core.share.manager import SharePartitionManager
     from mockbroker.core.share.persister import SharePersister
     from mockbroker.core.txn.coordinator import TransactionCoordinator
 
@@ -30,6 +31,15 @@ _LOGGERS = {
     "org.apache.kafka.controller": "INFO",
     "state.change.logger": "INFO",
 }
+
+
+class ClientConnection(Protocol):
+    """A client's connection to a broker."""
+
+    @property
+    def id(self) -> int: ...
+
+    closed: bool
 
 
 class BrokerSpec(NamedTuple):
@@ -64,6 +74,7 @@ class Broker:
         "_groups",
         "_peers",
         "_share_coordinator",
+        "_share_partitions",
         "_share_persister",
         "_transactions",
         "awaiting_controller",
@@ -106,6 +117,7 @@ class Broker:
         self._transactions: TransactionCoordinator | None = None
         self._share_coordinator: ShareCoordinator | None = None
         self._share_persister: SharePersister | None = None
+        self._share_partitions: SharePartitionManager | None = None
         self._fetch_sessions: FetchSessionCache | None = None
         self.fetch_positions = FetchPositions()
 
@@ -158,6 +170,7 @@ class Broker:
             self._groups,
             self._share_coordinator,
             self._share_persister,
+            self._share_partitions,
         )
         return [part for part in parts if part is not None]
 
@@ -206,6 +219,26 @@ class Broker:
 
             self._share_persister = SharePersister(self, self._peers)
         return self._share_persister
+
+    @property
+    def has_share_partitions(self) -> bool:
+        """Whether share groups have used this broker."""
+        return self._share_partitions is not None
+
+    @property
+    def share_partitions(self) -> SharePartitionManager:
+        """The share partitions that this broker leads, and the share sessions with it."""
+        if self._share_partitions is None:
+            from mockbroker.core.share.manager import SharePartitionManager
+
+            self._share_partitions = SharePartitionManager(self)
+        return self._share_partitions
+
+    def connection_closed(self, connection: ClientConnection) -> None:
+        """A client's connection is closed: its share session ends with it."""
+        connection.closed = True
+        if self._share_partitions is not None:
+            self._share_partitions.connection_closed(connection.id)
 
     @property
     def fetch_sessions(self) -> FetchSessionCache:

@@ -172,6 +172,14 @@ class BatchStore:
         start = starts[at]
         return self._extents[at][begin - start : end - start]
 
+    def pieces_of(self, first: int, last: int) -> list[memoryview]:
+        """The bytes of the batches [first, last), as views."""
+        return self._pieces(self._position_after(first - 1), self._position_after(last - 1))
+
+    def last_offset_at(self, index: int) -> int:
+        """The last offset of one batch."""
+        return self._last_offset(index)
+
     def _position_after(self, index: int) -> int:
         """The end position of a batch; for -1, the position of the first batch."""
         following = index + 1

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from mockbroker.core.log.batch_store import NO_TIMESTAMP, BatchStore
+from mockbroker.core.log.fetched_batches import FetchedBatches
 from mockbroker.core.log.leader_epoch_cache import LeaderEpochCache
 from mockbroker.core.log.producer_state import ProducerStateManager
 from mockbroker.core.log.segments import RollLimits, Segment, Segments
@@ -216,6 +217,14 @@ class ReplicaLog(BatchStore):
                 last = first + 1
             end = positions[last] if last < len(positions) else self.end_position
         return self._pieces(begin, end), end - begin
+
+    def batches_read(self, offset: int, size: int) -> FetchedBatches:
+        """The batches of a read from `offset` that returned `size` bytes."""
+        first, _ = self.batch_range(offset, offset + 1)
+        positions = self._positions
+        begin = positions[first] if size else 0
+        last = bisect_left(positions, begin + size, first) if size else first
+        return FetchedBatches(self, first, self._base_offsets[first:last])
 
     def bytes_between(self, offset: int, upper_offset: int) -> int:
         """The bytes of the batches from that of `offset` up to `upper_offset`."""

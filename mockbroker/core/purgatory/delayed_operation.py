@@ -1,8 +1,8 @@
 """A request that waits for a change of a partition, at most until its timeout.
 
-The keys of an operation are partitions. A change of a watermark, a leader or a log end runs
-`try_complete` on the operations of the partition. An operation completes once: by `try_complete`,
-on its expiration, or by `force_complete`.
+The keys of an operation are partitions, and share partitions for a share fetch. A change of a
+watermark, a leader or a log end runs `try_complete` on the operations of the partition. An
+operation completes once: by `try_complete`, on its expiration, or by `force_complete`.
 
 Source: org.apache.kafka.server.purgatory.DelayedOperation, DelayedOperationPurgatory.
 """
@@ -11,11 +11,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from mockbroker.core.replication.partition import Partition
     from mockbroker.core.timing.timers import Timer
+
+
+class Watchable(Protocol):
+    """A key of operations: a partition, or a share partition."""
+
+    def watch(self, watcher: DelayedOperation) -> None:
+        """Call `partition_changed` of `watcher` with each change."""
+        ...
+
+    def unwatch(self, watcher: DelayedOperation) -> None: ...
 
 
 class DelayedOperation(ABC):
@@ -25,12 +35,12 @@ class DelayedOperation(ABC):
 
     def __init__(self) -> None:
         self.is_completed = False
-        self._keys: Collection[Partition] = ()
+        self._keys: Collection[Watchable] = ()
         self._timer: Timer | None = None
 
     def watch(
         self,
-        keys: Collection[Partition],
+        keys: Collection[Watchable],
         set_timer: Callable[[int, Callable[[], None]], Timer],
         deadline_ms: int,
     ) -> None:
@@ -42,7 +52,7 @@ class DelayedOperation(ABC):
         self.watch_instead(keys)
         self._timer = set_timer(deadline_ms, self.expire)
 
-    def watch_instead(self, keys: Collection[Partition]) -> None:
+    def watch_instead(self, keys: Collection[Watchable]) -> None:
         """Wait for a change of these keys in place of the former ones."""
         for key in self._keys:
             key.unwatch(self)

@@ -3,6 +3,7 @@
 - `retention`: the age of segments;
 - `compaction`: the rounds of the cleaner, the age of records and the deletion of tombstones;
 - `groups`, `group:ID`: sessions, rebalances and the retention of offsets, of all groups or of one;
+- `locks`: the acquisition locks of share groups;
 - `transactions`: transaction timeouts, and the expiration of transactional ids.
 """
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from mockbroker.core.timing.domain_timers import DomainTimers
 
 GROUP = "group:"
-CHOICES = "'retention', 'compaction', 'groups', 'group:ID' and 'transactions'"
+_DOMAINS = ("retention", "compaction", "groups", "locks", "transactions")
+CHOICES = "'retention', 'compaction', 'groups', 'group:ID', 'locks' and 'transactions'"
 
 
 class ClockDomain(Protocol):
@@ -51,19 +53,21 @@ def find_domain(cluster: Cluster, only: str) -> ClockDomain:
 
         return CompactionDomain(cluster.log_manager, cluster.clock_domains.compaction)
     if only == "transactions":
-        return TransactionsDomain(cluster.clock_domains.transactions)
+        return TimersDomain(cluster.clock_domains.transactions)
+    if only == "locks":
+        return TimersDomain(cluster.clock_domains.locks)
     if only == "groups" or only.startswith(GROUP):
         from mockbroker.core.groups.clock_domain import GroupDomain, GroupsDomain
 
         if only == "groups":
             return GroupsDomain(cluster)
         return GroupDomain(cluster, only.removeprefix(GROUP))
-    near = nearest(only, ("retention", "compaction", "groups", "transactions"), listed=False)
+    near = nearest(only, _DOMAINS, listed=False)
     raise ValueError(f"no part of a cluster is called {only!r}{near or '; there are ' + CHOICES}")
 
 
-class TransactionsDomain:
-    """All transactional ids of a cluster."""
+class TimersDomain:
+    """All transactional ids, or all acquisition locks, of a cluster."""
 
     def __init__(self, timers: DomainTimers) -> None:
         self.now_ms = timers.now_ms
@@ -71,4 +75,4 @@ class TransactionsDomain:
         self.jump_to = timers.jump_to
 
     def extend_connected_sessions(self, by_ms: int) -> None:
-        """Nothing to do: an open transaction has no session with heartbeats."""
+        """Nothing to do: neither transactions nor locks have sessions with heartbeats."""

@@ -61,13 +61,14 @@ class DomainTimers(TimerHeap):
 class ClockDomains:
     """The clock domains of one cluster."""
 
-    __slots__ = ("_separate_groups", "compaction", "groups", "transactions")
+    __slots__ = ("_separate_groups", "compaction", "groups", "locks", "transactions")
 
     def __init__(self, timers: TimerHeap, now_ms: Callable[[], int]) -> None:
         """`timers` and `now_ms` are the cluster's."""
         self.groups = DomainTimers(timers, now_ms)
         self.transactions = DomainTimers(timers, now_ms)
         self.compaction = DomainTimers(timers, now_ms)
+        self.locks = DomainTimers(timers, now_ms)
         # Groups that were advanced alone keep their domain when their coordinator moves.
         self._separate_groups: dict[str, DomainTimers] = {}
 

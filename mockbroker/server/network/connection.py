@@ -151,7 +151,7 @@ class Connection(FrameReader):
         finally:
             self._give_memory()
             self._transport.close()
-            self._info.closed = True
+            self._broker.connection_closed(self._info)
             self._stats.connections_closed += 1
             if self._journal is not None:
                 self._journal.closed(self._now_ms(), self._broker.node_id, self._info, why)

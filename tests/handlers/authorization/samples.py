@@ -125,6 +125,15 @@ from mockbroker_protocol.messages.read_share_group_state_summary import (
     ReadShareGroupStateSummaryRequest,
 )
 from mockbroker_protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
+from mockbroker_protocol.messages.share_acknowledge import AcknowledgementBatch as Acknowledged
+from mockbroker_protocol.messages.share_acknowledge import (
+    AcknowledgePartition,
+    AcknowledgeTopic,
+    ShareAcknowledgeRequest,
+)
+from mockbroker_protocol.messages.share_fetch import FetchPartition as SharedPartition
+from mockbroker_protocol.messages.share_fetch import FetchTopic as SharedTopic
+from mockbroker_protocol.messages.share_fetch import ShareFetchRequest
 from mockbroker_protocol.messages.share_group_describe import ShareGroupDescribeRequest
 from mockbroker_protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from mockbroker_protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
@@ -145,8 +154,11 @@ from mockbroker_protocol.messages.update_features import UpdateFeaturesRequest
 from mockbroker_protocol.messages.write_share_group_state import WriteShareGroupStateRequest
 from mockbroker_protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from mockbroker_protocol.records import Record, build_batch
+from tests.support.requests import Node
 
 TOPIC, GROUP, TRANSACTIONAL_ID = "orders", "readers", "writer"
+# Equal seeds give equal ids: that of the first topic of any node.
+TOPIC_ID = Node().topic(TOPIC).topic.topic_id
 ANY = 1
 
 
@@ -274,6 +286,25 @@ SAMPLES = [
         (ApiKey.ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest(TRANSACTIONAL_ID, 1, 0, GROUP), 4),
         (ApiKey.END_TXN, EndTxnRequest(TRANSACTIONAL_ID, 1, 0, False), 5),
         (ApiKey.WRITE_TXN_MARKERS, WriteTxnMarkersRequest(), 1),
+        (
+            ApiKey.SHARE_FETCH,
+            ShareFetchRequest(
+                GROUP, "member", 0, topics=[SharedTopic(TOPIC_ID, [SharedPartition(0)])]
+            ),
+            2,
+        ),
+        (
+            ApiKey.SHARE_ACKNOWLEDGE,
+            ShareAcknowledgeRequest(
+                GROUP,
+                "member",
+                -1,
+                topics=[
+                    AcknowledgeTopic(TOPIC_ID, [AcknowledgePartition(0, [Acknowledged(0, 0, [1])])])
+                ],
+            ),
+            2,
+        ),
         (ApiKey.INITIALIZE_SHARE_GROUP_STATE, InitializeShareGroupStateRequest(), 0),
         (ApiKey.READ_SHARE_GROUP_STATE, ReadShareGroupStateRequest(), 0),
         (ApiKey.WRITE_SHARE_GROUP_STATE, WriteShareGroupStateRequest(), 1),

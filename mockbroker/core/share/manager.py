@@ -1,0 +1,189 @@
+"""The share partitions and share sessions of one broker.
+
+A share partition is created by the first ShareFetch of its group for a partition that the broker
+leads. It is fenced and removed when another broker leads the partition, the topic is deleted, the
+last connection of the group closes, a write is fenced, or its initialization fails. The next
+ShareFetch begins with the state of the share coordinator then.
+
+Source: SharePartitionManager, SharePartitionCache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from mockbroker.core.brokers.broker_life import PAUSED
+from mockbroker.core.errors import ApiError
+from mockbroker.core.share.acknowledgement import expire_locks, release_acquired
+from mockbroker.core.share.configs import ShareGroupConfigs
+from mockbroker.core.share.partition import SharePartition
+from mockbroker.core.share.persisted import SharePartitionKey, SharePersister
+from mockbroker.core.share.sessions import SessionKey, ShareSessionCache, ShareTarget
+from mockbroker.core.timing.timers import DueTimers
+from mockbroker_protocol import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.core.log.dirs import LogDirs
+    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.replication.partition import Partition
+    from mockbroker.core.services import Services
+
+# A write with one of these errors ends the share partition; the client fetches again.
+FENCING_ERRORS = frozenset(
+    (
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_STATE_EPOCH,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    )
+)
+
+
+class ShareBroker(Protocol):
+    """The broker of the share partitions."""
+
+    @property
+    def node_id(self) -> int: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def image(self) -> Image: ...
+    @property
+    def services(self) -> Services: ...
+    @property
+    def log_dirs(self) -> LogDirs: ...
+    @property
+    def share_persister(self) -> SharePersister: ...
+
+
+class SharePartitionManager:
+    """All share partitions and share sessions of one broker."""
+
+    __slots__ = ("_broker", "_lock_timers", "_locks", "_partitions", "node_id", "sessions")
+
+    def __init__(self, broker: ShareBroker) -> None:
+        self._broker = broker
+        self.node_id = broker.node_id
+        self._locks = broker.services.clock_domains.locks
+        self._lock_timers: DueTimers[SharePartitionKey] = DueTimers(lambda: broker.state == PAUSED)
+        self._partitions: dict[SharePartitionKey, SharePartition] = {}
+        sessions_max = broker.services.configs.get_int("group.share.max.share.sessions")
+        self.sessions = ShareSessionCache(sessions_max)
+
+    # -- the environment of a share partition ------------------------------------------------------
+
+    @property
+    def persister(self) -> SharePersister:
+        return self._broker.share_persister
+
+    def now_ms(self) -> int:
+        return self._locks.now_ms()
+
+    def set_lock_timer(self, share_partition: SharePartition, deadline_ms: int) -> None:
+        self._lock_timers.arm(self._locks, share_partition.key, deadline_ms, self._locks_due)
+
+    def _locks_due(self, key: SharePartitionKey) -> None:
+        share_partition = self._partitions.get(key)
+        if share_partition is not None:
+            following_ms = expire_locks(share_partition)
+            self._lock_timers.arm(self._locks, key, following_ms, self._locks_due)
+
+    def fence(self, share_partition: SharePartition) -> None:
+        key = share_partition.key
+        if self._partitions.get(key) is share_partition:
+            del self._partitions[key]
+            self._lock_timers.cancel(key)
+            share_partition.fence()
+
+    # -- share partitions --------------------------------------------------------------------------
+
+    def get(self, group_id: str, topic_id: bytes, index: int) -> SharePartition | None:
+        """The share partition, or None if no ShareFetch has created it."""
+        return self._partitions.get((group_id, topic_id, index))
+
+    def all(self) -> list[SharePartition]:
+        return list(self._partitions.values())
+
+    def get_or_create(self, group_id: str, target: ShareTarget) -> SharePartition:
+        """The share partition of a target. Raises ApiError unless this broker leads it."""
+        key = (group_id, *target.key)
+        known = self._partitions.get(key)
+        if known is not None:
+            return known
+        configs = ShareGroupConfigs(self._broker.services.configs, group_id)
+        partition = self._led(target)
+        created = SharePartition(self, group_id, target.topic_id, partition, configs)
+        self._partitions[key] = created
+        partition.watch(created)
+        return created
+
+    def _led(self, target: ShareTarget) -> Partition:
+        partition = self._broker.image.partition(target.topic or "", target.partition)
+        if partition is None:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if self._broker.log_dirs.is_offline(partition):
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR)
+        if partition.leader_id != self.node_id:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return partition
+
+    def fence_if(self, share_partition: SharePartition, error: ApiError | None) -> None:
+        """Fence the share partition if the error of a read or write says that it is not current."""
+        if error is not None and error.error in FENCING_ERRORS:
+            self.fence(share_partition)
+
+    def initialization_failed(self, share_partition: SharePartition, error: ApiError) -> bool:
+        """Remove a share partition that could not be initialized.
+
+        Returns False if it is being initialized; then the fetch waits.
+        """
+        if error.error is ErrorCode.LEADER_NOT_AVAILABLE:
+            return False
+        self.fence(share_partition)
+        return True
+
+    # -- sessions ----------------------------------------------------------------------------------
+
+    def release_session(self, key: SessionKey) -> None:
+        """Close a member's session, and release what it has acquired."""
+        session = self.sessions.drop(key)
+        if session is None:
+            return
+        group_id, member_id = key
+        for topic_id, index in session.partitions:
+            share_partition = self.get(group_id, topic_id, index)
+            if share_partition is not None:
+                release_acquired(share_partition, member_id, self._released(share_partition))
+                share_partition.notify()
+
+    def _released(self, share_partition: SharePartition) -> Callable[[ApiError | None], None]:
+        return lambda error: self.fence_if(share_partition, error)
+
+    def connection_closed(self, connection_id: int) -> None:
+        """Close the session that a connection opened; without members, end the group's share
+        partitions.
+        """
+        opened = self.sessions.connection_closed(connection_id)
+        if opened is None:
+            return
+        key, is_open = opened
+        if is_open:
+            self.release_session(key)
+        group_id, _ = key
+        if not self.sessions.has_members(group_id):
+            for share_partition in self.all():
+                if share_partition.group_id == group_id:
+                    self.fence(share_partition)
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def unload(self) -> None:
+        """Drop everything: the broker's process ends, or share groups were disabled."""
+        self.sessions.clear()
+        for share_partition in self.all():
+            self.fence(share_partition)
+
+    def resume(self) -> None:
+        """Resume the broker: end the locks that were due while it was paused."""
+        self._lock_timers.resume()

@@ -1,0 +1,194 @@
+"""Which records a fetch acquires: batches, limits, gaps, and records that fail again and again."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.share.states import AcquireMode
+from tests.support.requests import batch_of
+from tests.support.share import ShareNode, acknowledged, acquired, summary
+
+STRICT = AcquireMode.RECORD_LIMIT
+
+
+def fill(node: ShareNode, *sizes: int) -> None:
+    """Produce batches of so many records."""
+    for size in sizes:
+        node.produced(batch_of(*[b"v"] * size))
+
+
+def test_whole_batches_are_acquired_up_to_the_one_that_reaches_the_maximum(node):
+    fill(node, 3, 3, 3)
+    assert acquired(node, most=4) == [(0, 5, 1)]
+    assert acquired(node, most=1) == [(6, 8, 1)]
+
+
+def test_batches_of_the_log_are_joined_up_to_the_batch_size(node):
+    fill(node, 2, 2, 2, 1)
+    assert acquired(node, batch_size=4) == [(0, 3, 1), (4, 6, 1)]
+
+
+def test_no_batch_of_the_log_is_divided_by_the_batch_size(node):
+    fill(node, 5, 1)
+    assert acquired(node, batch_size=2) == [(0, 4, 1), (5, 5, 1)]
+
+
+def test_the_record_limit_is_never_exceeded_and_the_rest_of_the_batch_is_available(node):
+    fill(node, 5)
+    assert acquired(node, mode=STRICT, most=2) == [(0, 1, 1)]
+    assert summary(node.share()) == "0-1:acquired/1 2-4:available/0"
+    assert acquired(node, "m2", mode=STRICT, most=2) == [(2, 3, 1)]
+    assert acquired(node, "m3", mode=STRICT, most=2) == [(4, 4, 1)]
+
+
+def test_the_record_limit_makes_one_range_of_several_batches(node):
+    fill(node, 2, 2)
+    assert acquired(node, mode=STRICT, most=10, batch_size=1) == [(0, 3, 1)]
+
+
+def test_released_records_are_acquired_again_in_their_batches(node):
+    fill(node, 3, 3)
+    assert acquired(node, batch_size=1) == [(0, 2, 1), (3, 5, 1)]
+    assert acknowledged(node.share(), (0, 2, [2])) is None
+    assert acquired(node, "m2") == [(0, 2, 2)]
+    assert summary(node.share()) == "0-2:acquired/2 3-5:acquired/1"
+
+
+def test_new_records_come_with_released_ones(node):
+    fill(node, 2)
+    acquired(node)
+    fill(node, 2)
+    acknowledged(node.share(), (1, 1, [2]))
+    assert acquired(node) == [(1, 1, 2), (2, 3, 1)]
+
+
+def test_single_released_offsets_are_acquired_in_ranges_of_equal_counts(node):
+    fill(node, 6)
+    acquired(node)
+    acknowledged(node.share(), (0, 5, [2, 2, 1, 2, 1, 2]))
+    assert acquired(node) == [(0, 1, 2), (3, 3, 2), (5, 5, 2)]
+
+
+def test_no_more_records_than_locks_are_in_flight(node):
+    """The limit is soft: a batch of the log is not divided."""
+    node.group_config("share.partition.max.record.locks", "100")
+    fill(node, *[30] * 5)
+    assert acquired(node) == [(0, 119, 1)]
+    share = node.share()
+    assert not share.can_acquire
+    acknowledged(share, (0, 29, [1]))
+    assert share.can_acquire
+    assert acquired(node) == [(120, 149, 1)]
+
+
+def test_records_in_flight_are_acquired_again_although_there_is_no_room(node):
+    node.group_config("share.partition.max.record.locks", "100")
+    fill(node, *[50] * 3)
+    assert acquired(node) == [(0, 99, 1)]
+    acknowledged(node.share(), (60, 60, [2]))
+    assert node.share().can_acquire
+    assert acquired(node, "m2") == [(60, 60, 2)]
+    assert not node.share().can_acquire
+
+
+def test_a_batch_at_half_of_the_delivery_limit_comes_in_halves(node):
+    """With a limit of 5, batches are halved from the fourth delivery on, and divided to single
+    records at the last one.
+    """
+    fill(node, 8)
+    for count in (1, 2, 3):
+        assert acquired(node) == [(0, 7, count)]
+        acknowledged(node.share(), (0, 7, [2]))
+    assert acquired(node) == [(0, 3, 4)]
+    acknowledged(node.share(), (0, 3, [2]))
+    assert [acquired(node) for _ in range(4)] == [[(at, at, 5)] for at in range(4)]
+    assert acquired(node) == [(4, 7, 4)]
+
+
+def test_a_record_at_its_last_delivery_does_not_come_with_others(node):
+    fill(node, 2)
+    node.group_config("share.delivery.count.limit", "3")
+    for _ in range(2):
+        acquired(node)
+        acknowledged(node.share(), (0, 1, [2]))
+    fill(node, 2)
+    assert acquired(node) == [(0, 0, 3)]
+    assert acquired(node) == [(1, 1, 3)]
+    assert acquired(node) == [(2, 3, 1)]
+
+
+def test_records_that_were_delivered_often_wait_until_the_others_are_fetched(node):
+    fill(node, 1, 4)
+    acquired(node, batch_size=1)
+    for _ in range(2):
+        acknowledged(node.share(), (1, 4, [2]))
+        acquired(node)
+    acknowledged(node.share(), (0, 0, [2]), (1, 4, [2]))
+    assert acquired(node) == [(0, 0, 2)]
+    assert acquired(node) == [(1, 2, 4)]
+
+
+def test_a_limit_of_two_deliveries_isolates_no_record(node):
+    node.group_config("share.delivery.count.limit", "2")
+    fill(node, 3)
+    acquired(node)
+    acknowledged(node.share(), (0, 2, [2]))
+    assert acquired(node) == [(0, 2, 2)]
+
+
+def test_the_gap_that_a_former_leader_left_is_acquired_first(node):
+    fill(node, 4, 4, 4)
+    key = ("g", node.topic_id("t"), 0)
+    node.persister.put(key, 2, (6, 7, 2, 1))
+    assert acquired(node) == [(2, 5, 1), (8, 11, 1)]
+    assert node.share().start_offset == 2
+    assert summary(node.share()) == "2-5:acquired/1 6-7:acknowledged/1 8-11:acquired/1"
+
+
+def test_a_gap_is_acquired_in_parts(node):
+    fill(node, *[1] * 8)
+    node.persister.put(("g", node.topic_id("t"), 0), 0, (3, 3, 2, 1), (6, 7, 0, 1))
+    assert acquired(node, most=1) == [(0, 0, 1)]
+    assert acquired(node, most=1) == [(1, 1, 1)]
+    assert acquired(node, most=3) == [(2, 2, 1), (4, 5, 1)]
+    assert acquired(node) == [(6, 7, 2)]
+
+
+def test_offsets_behind_the_last_known_ones_are_no_gap(node):
+    fill(node, *[1] * 4)
+    node.persister.put(("g", node.topic_id("t"), 0), 0, (0, 1, 2, 1))
+    share = node.share()
+    assert (share.start_offset, share.read_gap) == (2, None)
+    assert acquired(node) == [(2, 3, 1)]
+
+
+@pytest.mark.parametrize("most", [0, -1])
+def test_a_fetch_of_no_records_acquires_none(node, most):
+    fill(node, 1)
+    assert acquired(node, most=most) == []
+
+
+def test_a_fenced_share_partition_gives_no_records(node):
+    fill(node, 1)
+    share = node.share()
+    node.manager.fence(share)
+    assert acquired(node, share=share) == []
+
+
+def test_available_records_that_compaction_removed_are_archived(node):
+    """The next batch begins behind them."""
+    fill(node, 2, 2)
+    acquired(node, batch_size=1)
+    share = node.share()
+    acknowledged(share, (0, 1, [2]), (2, 3, [2]))
+    assert acquired(node, offset=2) == [(2, 3, 2)]
+    assert summary(share) == "0-1:available/1 2-3:acquired/2"
+    log = share.partition.log
+    _, size = log.read(2, 4, 1 << 20, at_least_one=True)
+    from mockbroker.core.share.acquisition import AcquireRequest, acquire
+
+    request = AcquireRequest("m2", AcquireMode.BATCH_OPTIMIZED, 500, 500)
+    acquire(share, request, 0, log.batches_read(2, size))
+    assert summary(share) == "0-1:archived/1 2-3:acquired/2"
+    acknowledged(share, (2, 3, [1]))
+    assert share.start_offset == 4
