@@ -364,6 +364,7 @@ class _Drawing:
             (self._restart_repeatedly, 0.2),
             (self._alternate_brokers, 0.2),
             (self._lead_after_purge, 0.15),
+            (self._change_while_joining, 0.15),
         ):
             if rng.random() < share:
                 if rng.random() < 0.5:
@@ -452,6 +453,48 @@ class _Drawing:
         for name, arguments in todo:
             steps.append(Step(at_ms=at_ms, do=name, arguments=arguments))
             at_ms += rng.choice((1, 20, 300)) if name != "shrink_isr" else rng.choice((50, 1_000))
+        return steps
+
+    def _change_while_joining(self, at_ms: int, names: Names) -> list[Step]:
+        """A follower rejoins the ISR, and its leader's AlterPartition is late. Before it arrives at
+        the controller, a broker restarts, and cannot fetch from the leader.
+        """
+        rng = self._added
+        controller = names.nodes[0]
+        leader = rng.choice(names.nodes[1:])
+        follower, other = rng.sample([node for node in names.nodes if node != leader], 2)
+        index = rng.randrange(names.partitions_max)
+        where = {"topic": rng.choice(names.topics), "partition": index}
+        link = {"nodes": leader, "to": controller}
+        victim = {"node": rng.choice((follower, follower, other))}
+        lost = {"nodes": victim["node"], "to": leader}
+        how = rng.choice(("power_loss", "power_loss", "unclean", "controlled"))
+        todo: list[tuple[str, dict[str, Any]]] = [
+            ("move_leader", {**where, "node": leader}),
+            ("shrink_isr", {**where, "nodes": [follower]}),
+            ("delay_network", {**link, "by": rng.choice((300, 1_000))}),
+            ("lag_follower", {**where, "node": follower, "release": True}),
+            ("stop_broker", {**victim, "how": how}),
+            ("cut_network", lost),
+            ("start_broker", victim),
+            ("heal_network", link),
+            ("heal_network", lost),
+        ]
+        pauses_ms = (
+            (0, 50),
+            (0, 200),
+            (0, 300),
+            (5, 50, 200),
+            (0,),
+            (1, 20),
+            (300, 1_500),
+            (0,),
+            (0,),
+        )
+        steps = []
+        for (name, arguments), pause_ms in zip(todo, pauses_ms, strict=True):
+            steps.append(Step(at_ms=at_ms, do=name, arguments=arguments))
+            at_ms += rng.choice(pause_ms)
         return steps
 
     def _names(self, settings: Settings, clients: list[ClientSettings]) -> Names:

@@ -36,7 +36,7 @@ _FENCED = frozenset(
     )
 )
 _LIVES_MAX = 6
-_ZOMBIE_SHARE = 0.04
+_ZOMBIE_SHARES = (0.0, 0.04, 0.04, 0.25)  # of requests, one of these for a client
 _ZOMBIE_MS = 12_000  # the longest pause after the transaction timeout
 _UNVERIFIED_SHARE = 0.08
 _LOOK_SHARE = 0.3
@@ -57,6 +57,7 @@ class TransactionalProducer(Writer, Reading):
     def live(self) -> Script:
         self.transactional_id = self.settings.transactional_id
         self.ready = False
+        self._zombie_share = self.rng.choice(_ZOMBIE_SHARES)
         lives = 0
         yield from self.refresh()
         for number in range(self.settings.operations):
@@ -93,7 +94,7 @@ class TransactionalProducer(Writer, Reading):
 
     def _maybe_become_zombie(self) -> CallSequence:
         """Sometimes pause for longer than the transaction timeout, and continue as a zombie."""
-        if self.rng.random() < _ZOMBIE_SHARE:
+        if self.rng.random() < self._zombie_share:
             self.history.counts["zombie producers"] += 1
             yield Sleep(self.settings.transaction_timeout_ms + self.rng.randint(0, _ZOMBIE_MS))
 
@@ -151,6 +152,8 @@ class TransactionalProducer(Writer, Reading):
                 yield from self.refresh()
                 continue
             if not self.versions.uses_tv2 and (topic, partition) not in self._added:
+                if self._added:  # a zombie that is not fenced would begin another transaction
+                    yield from self._maybe_become_zombie()
                 yield from self._add_partition(topic, partition)
             yield from self._maybe_become_zombie()
             sent, batch = self.new_batch(topic, partition, transaction)
