@@ -25,12 +25,11 @@ has the versions of a Kafka {LATEST} broker and the first flexible version (KIP-
 """
 
 
-def notes() -> tuple[dict[str, str], dict[str, str]]:
-    """API name in upper snake case -> what is worth knowing of it; and -> why it has no handler."""
+def notes() -> dict[str, str]:
+    """API name in upper snake case -> what is worth knowing of it."""
     data = tomllib.loads(NOTES.read_text(encoding="utf-8"))
-    missing = data.get("missing", ())
-    reasons = {name: entry["why"] for entry in missing for name in entry["apis"]}
-    return data["served"], reasons
+    served: dict[str, str] = data["served"]
+    return served
 
 
 def kafka_name(key: ApiKey) -> str:
@@ -50,8 +49,8 @@ def kafka_versions(key: ApiKey, request: Message, high: int) -> str:
 
 def page() -> str:
     load_all()
-    known, reasons = notes()
-    served, missing = [], []
+    known = notes()
+    served = []
     for number, high in sorted(profile_of(LATEST).max_versions.items()):
         key = ApiKey(number)
         request: Message = schema_module(key.name.lower()).REQUEST
@@ -59,20 +58,9 @@ def page() -> str:
         kafka = kafka_versions(key, request, high)
         api = APIS.get(number)
         if api is None:
-            if key.name not in reasons:
-                raise SystemExit(f"{NOTES.name}: no reason why {key.name} is not served")
-            missing.append((number, kafka_name(key), kafka, reasons[key.name]))
-        else:
-            ours = versions(api.min_version, api.max_version)
-            served.append((number, kafka_name(key), ours, kafka, flexible, known.get(key.name, "")))
-    parts = [
-        INTRO,
-        table(("key", "API", "served", f"Kafka {LATEST}", "flexible from", "notes"), served),
-    ]
-    if missing:
-        parts += [
-            "## Not served",
-            "Not advertised, so that clients do without. Their codecs exist.",
-            table(("key", "API", f"Kafka {LATEST}", "why"), missing),
-        ]
-    return join(*parts)
+            raise SystemExit(f"a {LATEST} broker serves {key.name}, and there is no handler of it")
+        ours = versions(api.min_version, api.max_version)
+        served.append((number, kafka_name(key), ours, kafka, flexible, known.get(key.name, "")))
+    return join(
+        INTRO, table(("key", "API", "served", f"Kafka {LATEST}", "flexible from", "notes"), served)
+    )
