@@ -39,6 +39,7 @@ class StreamsNode(GroupNode):
         member: str,
         epoch: int,
         active: Mapping[str, list[int]] | None = None,
+        broker: int = 1,
         **fields: Any,
     ) -> Any:
         """StreamsGroupHeartbeat, with the active tasks that the member owns."""
@@ -49,7 +50,7 @@ class StreamsNode(GroupNode):
         request = StreamsGroupHeartbeatRequest(
             group_id=group, member_id=member, member_epoch=epoch, **(told | fields)
         )
-        return self.ask(request, 0)
+        return self.ask(request, 0, broker=broker)
 
     def joins(self, group: str, member: str, **fields: Any) -> Any:
         defaults: dict[str, Any] = {

@@ -297,8 +297,8 @@ class AsyncGroupActions(AsyncHandle):
         await self._act("unload_coordinator", {"key": self.group_id, "load": load, "kind": "group"})
 
     async def rebalance(self) -> None:
-        """Start a rebalance: members of a classic group must join again; a consumer group gets a
-        new epoch.
+        """Start a rebalance: members of a classic group must join again; a group of another type
+        gets a new epoch.
         """
         await self._act("rebalance_group", {"group": self.group_id})
 
@@ -313,7 +313,10 @@ class AsyncGroupActions(AsyncHandle):
         return done
 
     async def kick_member(self, member: str = "*") -> list[str]:
-        """Remove members as Admin.removeMembersFromConsumerGroup does; returns their ids."""
+        """Remove members as Admin.removeMembersFromConsumerGroup does; returns their ids.
+
+        A streams group refuses it, as that request does.
+        """
         done: list[str] = await self._act(
             "kick_member", {"group": self.group_id, "member": member}, list[str]
         )
@@ -331,6 +334,7 @@ class AsyncGroupActions(AsyncHandle):
 
         Members of a classic group get them in a rebalance that starts now and in all later ones.
         Members of a consumer group get them with their next heartbeats, until the group changes.
+        So do members of a streams group; they get the active tasks that read the partitions.
         """
         await self._act("assign_group", {"group": self.group_id, "assignments": assignments})
 

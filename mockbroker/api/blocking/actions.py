@@ -289,8 +289,8 @@ class GroupActions(Handle):
         self._act("unload_coordinator", {"key": self.group_id, "load": load, "kind": "group"})
 
     def rebalance(self) -> None:
-        """Start a rebalance: members of a classic group must join again; a consumer group gets a
-        new epoch.
+        """Start a rebalance: members of a classic group must join again; a group of another type
+        gets a new epoch.
         """
         self._act("rebalance_group", {"group": self.group_id})
 
@@ -305,7 +305,10 @@ class GroupActions(Handle):
         return done
 
     def kick_member(self, member: str = "*") -> list[str]:
-        """Remove members as Admin.removeMembersFromConsumerGroup does; returns their ids."""
+        """Remove members as Admin.removeMembersFromConsumerGroup does; returns their ids.
+
+        A streams group refuses it, as that request does.
+        """
         done: list[str] = self._act(
             "kick_member", {"group": self.group_id, "member": member}, list[str]
         )
@@ -323,6 +326,7 @@ class GroupActions(Handle):
 
         Members of a classic group get them in a rebalance that starts now and in all later ones.
         Members of a consumer group get them with their next heartbeats, until the group changes.
+        So do members of a streams group; they get the active tasks that read the partitions.
         """
         self._act("assign_group", {"group": self.group_id, "assignments": assignments})
 

@@ -59,8 +59,8 @@ class GroupActions:
     @action(Group)
     @staticmethod
     def rebalance_group(cluster: ClusterState, wanted: Group) -> None:
-        """Start a rebalance: members of a classic group must join again; a consumer group gets a
-        new epoch.
+        """Start a rebalance: members of a classic group must join again; a group of another type
+        gets a new epoch.
         """
         shard, group = _group(cluster, wanted.group)
         shard.runner(group).rebalance(group)
@@ -80,7 +80,10 @@ class GroupActions:
     @action(GroupMember)
     @staticmethod
     def kick_member(cluster: ClusterState, wanted: GroupMember) -> list[str]:
-        """Remove members as Admin.removeMembersFromConsumerGroup does; returns their ids."""
+        """Remove members as Admin.removeMembersFromConsumerGroup does; returns their ids.
+
+        A streams group refuses it, as that request does.
+        """
         shard, group = _group(cluster, wanted.group)
         gone = required_members(group, wanted.member)
         shard.runner(group).kick(group, gone)
@@ -103,6 +106,7 @@ class GroupActions:
 
         Members of a classic group get them in a rebalance that starts now and in all later ones.
         Members of a consumer group get them with their next heartbeats, until the group changes.
+        So do members of a streams group; they get the active tasks that read the partitions.
         """
         shard, group = _group(cluster, wanted.group)
         shard.runner(group).assign(group, wanted.assignments)
