@@ -13,6 +13,7 @@ from mockbroker.simulation.exhaustive.replicas import (
     ReplicasByFetch,
     ReplicasByHighWatermark,
 )
+from mockbroker.simulation.exhaustive.share_partition import SharePartitionWorld
 from mockbroker.simulation.exhaustive.transactional_id import TransactionalIdWorld
 from mockbroker.simulation.exhaustive.world import ExploredWorld
 
@@ -38,6 +39,7 @@ _PLANS = (
     ExplorationPlan(ConsumerGroupWorld, 3, 4, 200),
     ExplorationPlan(TransactionalIdWorld, 6, 10, 50),
     ExplorationPlan(FetchSessionsWorld, 3, 4, 50),
+    ExplorationPlan(SharePartitionWorld, 4, 6, 50),
     ExplorationPlan(ReplicasByFetch, 5, 8, 100),
     ExplorationPlan(ReplicasByEpoch, 5, 8, 100),
     ExplorationPlan(ReplicasByHighWatermark, 3, 3, 100, sound=False),
