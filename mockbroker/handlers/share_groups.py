@@ -1,4 +1,4 @@
-"""What the APIs of share groups check first (KIP-932).
+"""What all APIs of share groups check first (KIP-932).
 
 Source: KafkaApis.isShareGroupProtocolEnabled, isMemberIdValid.
 """

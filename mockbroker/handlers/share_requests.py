@@ -19,6 +19,7 @@ from mockbroker.core.share.configs import ShareGroupConfigs
 from mockbroker.core.share.sessions import ShareTarget, TopicPartitionKey
 from mockbroker.core.share.states import ACKNOWLEDGE_TYPES, RENEW_TYPE
 from mockbroker.handlers.authorization import AuthHelper
+from mockbroker.handlers.share_groups import is_member_id_valid, share_groups_enabled
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
     from mockbroker.core.share.partition import SharePartition
     from mockbroker.handlers.base import RequestContext
 
-MEMBER_ID_CHARS_MAX = 36  # a UUID as text
 RENEW_SINCE = 2  # KIP-1222
-FEATURE = "share.version"
 HINTED = frozenset((ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH))
 
 
@@ -64,13 +63,13 @@ class Acknowledged(NamedTuple):
 
 def refused(ctx: RequestContext, group_id: str | None, member_id: str | None) -> ErrorCode | None:
     """The error of a whole request, before its session is looked at."""
-    if ctx.cluster.features.level(FEATURE) < 1:
+    if not share_groups_enabled(ctx):
         return ErrorCode.UNSUPPORTED_VERSION
     if group_id is None:
         return ErrorCode.INVALID_REQUEST
     if not AuthHelper(ctx).group(Operation.READ, group_id):
         return ErrorCode.GROUP_AUTHORIZATION_FAILED
-    if not member_id or len(member_id) > MEMBER_ID_CHARS_MAX:
+    if not is_member_id_valid(member_id):
         return ErrorCode.INVALID_REQUEST
     return None
 

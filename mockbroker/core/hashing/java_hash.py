@@ -1,14 +1,18 @@
-"""Java's String.hashCode, which decides the partitions of groups and transactional ids."""
+"""Hash codes of Java: String.hashCode, which decides the partitions of groups and transactional
+ids, and that of Kafka's Uuid.
+"""
 
 from __future__ import annotations
 
 import array
 import sys
 from functools import lru_cache
+from struct import Struct
 
 CACHED_MAX = 4096
 _SIGN_32 = 0x80000000
 _MASK_32 = 0xFFFFFFFF
+_TWO_INT64 = Struct(">QQ")
 
 
 @lru_cache(maxsize=CACHED_MAX)
@@ -28,6 +32,13 @@ def string_hash(text: str) -> int:
     for unit in units:
         value = (31 * value + unit) & _MASK_32
     return value - (_MASK_32 + 1) if value & _SIGN_32 else value
+
+
+def uuid_hash(uuid: bytes) -> int:
+    """Kafka's `Uuid.hashCode` of a 16-byte id, without a sign."""
+    high, low = _TWO_INT64.unpack(uuid)
+    both: int = high ^ low
+    return (both >> 32) ^ (both & _MASK_32)
 
 
 def coordinator_partition(key: str, partitions: int) -> int:

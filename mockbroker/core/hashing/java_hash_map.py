@@ -1,9 +1,10 @@
-"""A map with the iteration order of java.util.HashMap, where a result of Kafka depends on it.
+"""The iteration order of java.util.HashMap, where a result of Kafka depends on it: as a map, and as
+functions that sort keys.
 
 Buckets come in their order; keys of one bucket in the order in which they were added, but those of
 `compute_if_absent` before all others. The table doubles above a load of three quarters and never
-shrinks. Java turns a bucket of eight keys of a
-large table into a tree, which may change the order inside the bucket; this map does not.
+shrinks. Java turns a bucket of eight keys of a large table into a tree, which may change the order
+inside the bucket; this map does not.
 """
 
 from __future__ import annotations
@@ -71,8 +72,7 @@ class JavaHashMap(MutableMapping[K, V], Generic[K, V]):
         return self._size
 
     def _bucket(self, key: K) -> int:
-        code = self._hash_of(key) & _MASK_32
-        return (code ^ (code >> 16)) & (self._buckets - 1)
+        return _spread(self._hash_of(key)) & (self._buckets - 1)
 
     def _double(self) -> None:
         former = [entry for index in sorted(self._table) for entry in self._table[index].items()]
@@ -116,3 +116,39 @@ class JavaHashSet(Generic[K]):
 def capacity_for(count: int) -> int:
     """The capacity with which Kafka's AssignorHelpers makes a map for `count` keys."""
     return int((count + 1) / 0.75 + 1)
+
+
+def hash_order(
+    keys: Iterable[K], hash_of: Callable[[K], int], buckets: int = _BUCKETS_MIN
+) -> list[K]:
+    """Keys in the iteration order of a java.util.HashMap to which they were added one by one.
+
+    Keys of one bucket keep their order in `keys`. `buckets` is the size of the map's first table.
+    """
+    known = list(keys)
+    while len(known) > buckets * 3 // 4:
+        buckets *= 2
+    return _by_bucket(known, hash_of, buckets)
+
+
+def hash_set_order(keys: Iterable[int]) -> list[int]:
+    """Integers in the iteration order of a java.util.HashSet that was made from a collection.
+
+    Its table may be larger than that of a set to which they were added one by one. Keys of one
+    bucket are in ascending order here; in Java the first assigned key is first.
+    """
+    known = sorted(keys)
+    buckets = _BUCKETS_MIN
+    while int(len(known) / 0.75) + 1 > buckets:
+        buckets *= 2
+    return _by_bucket(known, lambda key: key, buckets)
+
+
+def _by_bucket(keys: Iterable[K], hash_of: Callable[[K], int], buckets: int) -> list[K]:
+    return sorted(keys, key=lambda key: _spread(hash_of(key)) & (buckets - 1))
+
+
+def _spread(code: int) -> int:
+    """HashMap.hash: the upper half of a hash code is mixed into the lower."""
+    code &= _MASK_32
+    return code ^ (code >> 16)

@@ -14,7 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mockbroker.core.coordinator.runtime import CoordinatorRuntime
-from mockbroker.core.hashing.java_map import hash_map_order, uuid_hash
+from mockbroker.core.hashing.java_hash import uuid_hash
+from mockbroker.core.hashing.java_hash_map import hash_order
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.metadata.topic import SHARE_GROUP_STATE_TOPIC
 from mockbroker.core.share.operations import (
@@ -198,7 +199,7 @@ class _Rows:
         """The results in the order of the service's hash maps."""
         return [
             (topic_id, result)
-            for topic_id in hash_map_order(self._results, uuid_hash)
-            for partition in hash_map_order(self._results[topic_id], int)
+            for topic_id in hash_order(self._results, uuid_hash)
+            for partition in hash_order(self._results[topic_id], int)
             if (result := self._results[topic_id][partition]) is not None
         ]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from mockbroker.core.configs.defs import CLIENT_METRICS_CONFIGS
-from mockbroker.core.hashing.java_hash import string_hash
+from mockbroker.core.hashing.java_hash import string_hash, uuid_hash
 from mockbroker.core.patterns import compile_pattern
 from mockbroker_protocol.records._crc32c import crc32c
 
@@ -48,7 +48,7 @@ def requested_metrics(
 def subscription_id(requested: RequestedMetrics, instance_id: bytes) -> int:
     """The CRC-32C of the requested metrics, mixed with Java's hash of the client's id."""
     text = f"[{', '.join(requested.metrics)}]{requested.interval_ms}"
-    value = crc32c(text.encode()) ^ _uuid_hash(instance_id)
+    value = crc32c(text.encode()) ^ uuid_hash(instance_id)
     return value - (1 << 32) if value & 0x80000000 else value
 
 
@@ -80,12 +80,3 @@ def _java_order(texts: Iterable[str]) -> tuple[str, ...]:
 def _spread(value: int) -> int:
     value &= 0xFFFFFFFF
     return value ^ (value >> 16)
-
-
-def _uuid_hash(uuid: bytes) -> int:
-    """Kafka's Uuid.hashCode, without its sign."""
-    words = (int.from_bytes(uuid[i : i + 4], "big") for i in range(0, 16, 4))
-    value = 0
-    for word in words:
-        value ^= word
-    return value

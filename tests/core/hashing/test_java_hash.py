@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.hashing.java_hash import coordinator_partition, string_hash
+from mockbroker.core.hashing.java_hash import coordinator_partition, string_hash, uuid_hash
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,9 @@ def test_masking_the_sign_would_place_groups_elsewhere() -> None:
     for group, kafka, masked in (("jinx_01", 5, 43), ("TEST-SZL", 4, 44)):
         assert coordinator_partition(group, 50) == kafka
         assert (string_hash(group) & 0x7FFFFFFF) % 50 == masked
+
+
+def test_a_uuid_hashes_as_in_kafka() -> None:
+    """`new Uuid(1L << 32 | 2, 4L).hashCode()` is 1 ^ 6."""
+    assert uuid_hash((1 << 32 | 2).to_bytes(8, "big") + (4).to_bytes(8, "big")) == 7
+    assert uuid_hash(bytes(range(16))) == 0x08080808 ^ 0x08080808

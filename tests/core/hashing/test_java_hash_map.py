@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.hashing.java_hash_map import JavaHashMap, JavaHashSet, capacity_for
+from mockbroker.core.hashing.java_hash import string_hash
+from mockbroker.core.hashing.java_hash_map import (
+    JavaHashMap,
+    JavaHashSet,
+    capacity_for,
+    hash_order,
+    hash_set_order,
+)
 
 
 def own(key: int) -> int:
@@ -62,3 +69,40 @@ def test_keys_may_be_removed_while_they_are_visited() -> None:
     for key in keys:
         keys.discard(key)
     assert len(keys) == 0
+
+
+def test_strings_come_in_the_order_of_javas_hash_map() -> None:
+    """As OpenJDK 17 prints the keys of maps of these, one within and one beyond 12."""
+    few = ["first", "second", "third", "fourth"]
+    assert hash_order(few, string_hash) == ["third", "fourth", "first", "second"]
+    many = [f"member-{n}" for n in range(13)]
+    assert hash_order(many, string_hash) == [
+        f"member-{n}" for n in (5, 6, 3, 4, 12, 9, 11, 10, 7, 8, 1, 2, 0)
+    ]
+
+
+def test_keys_of_one_bucket_stay_in_the_order_they_came_in() -> None:
+    same = hash_order([16, 0, 32], lambda key: key)
+    assert same == [16, 0, 32]
+
+
+def test_tables_grow_with_what_is_in_them() -> None:
+    few, many = [16, *range(1, 12)], [16, *range(1, 13)]
+    assert hash_order(few, lambda key: key)[0] == 16
+    assert hash_order(many, lambda key: key)[0] == 1
+
+
+def test_a_copied_set_is_a_size_larger() -> None:
+    """HashSet(Collection) makes room for a third more than there is."""
+    assert hash_set_order([16, *range(1, 11)])[0] == 16
+    assert hash_set_order([16, *range(1, 12)])[-1] == 16
+
+
+def test_numbers_are_in_the_order_of_their_buckets() -> None:
+    assert hash_order([5, 3, 16, 0, 35], own) == [16, 0, 3, 35, 5]
+    assert hash_order(reversed(range(30)), own) == list(range(30))
+
+
+def test_a_negative_number_is_spread() -> None:
+    """-1 ^ -1 >>> 16 ends in zeros."""
+    assert hash_order([3, -1], own) == [-1, 3]

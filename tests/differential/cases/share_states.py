@@ -5,8 +5,8 @@ from __future__ import annotations
 from struct import pack
 from typing import Any
 
-from mockbroker.core.hashing.java_hash import coordinator_partition
-from mockbroker.core.hashing.java_map import hash_map_order, uuid_hash
+from mockbroker.core.hashing.java_hash import coordinator_partition, uuid_hash
+from mockbroker.core.hashing.java_hash_map import hash_order
 from mockbroker.core.share.coordinator import coordinator_key
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.internal_topics import SHARE_GROUP_STATE
@@ -243,7 +243,7 @@ def share_state_several(session: Session) -> None:
 
     def in_order(answer: Any) -> Any:
         found = [line.topic_id for line in answer.results]
-        session.note(found == hash_map_order(topics, uuid_hash), "topics in hash order")
+        session.note(found == hash_order(topics, uuid_hash), "topics in hash order")
         answer.results.sort(key=lambda line: topics.index(line.topic_id))
         return answer
 

@@ -11,18 +11,14 @@ Source: org.apache.kafka.coordinator.group.assignor and GroupSpecImpl.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import msgspec
 
-from mockbroker.core.hashing.java_hash import string_hash
-
-K = TypeVar("K")
+from mockbroker.core.hashing.java_hash import string_hash, uuid_hash
+from mockbroker.core.hashing.java_hash_map import hash_order, hash_set_order
 
 Target: TypeAlias = "Mapping[bytes, frozenset[int]]"
-
-_MASK_32 = 0xFFFFFFFF
-_BUCKETS_MIN = 16
 
 
 class AssignorMember(msgspec.Struct, frozen=True):
@@ -46,46 +42,6 @@ class AssignorGroup(msgspec.Struct, frozen=True):
 
 
 Assignor: TypeAlias = Callable[[AssignorGroup], dict[str, Target]]
-
-
-def uuid_hash(uuid: bytes) -> int:
-    """Uuid.hashCode of Kafka."""
-    mixed = int.from_bytes(uuid[:8], "big") ^ int.from_bytes(uuid[8:], "big")
-    return ((mixed >> 32) ^ mixed) & _MASK_32
-
-
-def hash_order(
-    keys: Iterable[K], hash_of: Callable[[K], int], buckets: int = _BUCKETS_MIN
-) -> list[K]:
-    """Keys in the iteration order of a java.util.HashMap to which they were added one by one.
-
-    Keys of one bucket keep their order in `keys`. `buckets` is the size of the map's first table.
-    """
-    known = list(keys)
-    while len(known) > buckets * 3 // 4:
-        buckets *= 2
-    return _by_bucket(known, hash_of, buckets)
-
-
-def hash_set_order(keys: Iterable[int]) -> list[int]:
-    """Integers in the iteration order of a java.util.HashSet that was made from a collection.
-
-    Its table may be larger than that of a set to which they were added one by one. Keys of one
-    bucket are in ascending order here; in Java the first assigned key is first.
-    """
-    known = sorted(keys)
-    buckets = _BUCKETS_MIN
-    while int(len(known) / 0.75) + 1 > buckets:
-        buckets *= 2
-    return _by_bucket(known, lambda key: key, buckets)
-
-
-def _by_bucket(keys: Iterable[K], hash_of: Callable[[K], int], buckets: int) -> list[K]:
-    def bucket(key: K) -> int:
-        code = hash_of(key) & _MASK_32
-        return (code ^ (code >> 16)) & (buckets - 1)
-
-    return sorted(keys, key=bucket)
 
 
 def member_order(group: AssignorGroup) -> list[str]:

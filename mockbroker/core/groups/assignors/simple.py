@@ -26,8 +26,8 @@ from mockbroker.core.groups.assignors.base import (
     Target,
     member_order,
     topic_order,
-    uuid_hash,
 )
+from mockbroker.core.hashing.java_hash import uuid_hash
 from mockbroker.core.hashing.java_hash_map import JavaHashMap, JavaHashSet, capacity_for
 
 TopicPartition: TypeAlias = "tuple[bytes, int]"

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from mockbroker.core.groups.assignors.base import hash_order
 from mockbroker.core.groups.consumer.events import (
     Change,
     CurrentAssignmentChange,
@@ -50,6 +49,7 @@ from mockbroker.core.groups.modern.timers import MemberTimers, SetTimer, TimerKi
 from mockbroker.core.groups.modern.topics import TopicSource
 from mockbroker.core.groups.records import KeyValue
 from mockbroker.core.hashing.java_hash import string_hash
+from mockbroker.core.hashing.java_hash_map import hash_order
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from mockbroker.core.groups.assignors.base import (
     AssignorGroup,
     AssignorMember,
     assignors_by_name,
-    hash_order,
 )
 from mockbroker.core.groups.consumer.events import (
     Change,
@@ -45,6 +44,7 @@ from mockbroker.core.groups.events import ConsumerResult, Reply
 from mockbroker.core.groups.modern.timers import SetTimer, TimerKind
 from mockbroker.core.groups.modern.topics import metadata_hash
 from mockbroker.core.hashing.java_hash import string_hash
+from mockbroker.core.hashing.java_hash_map import hash_order
 from mockbroker.core.patterns import InvalidPatternError, compile_pattern
 from mockbroker_protocol import ErrorCode
 

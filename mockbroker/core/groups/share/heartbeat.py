@@ -15,7 +15,6 @@ from mockbroker.core.errors import ApiError
 from mockbroker.core.groups.assignors.base import (
     AssignorGroup,
     AssignorMember,
-    hash_order,
 )
 from mockbroker.core.groups.assignors.simple import assign_simple
 from mockbroker.core.groups.events import ConsumerResult, Reply
@@ -49,6 +48,7 @@ from mockbroker.core.groups.share.states import (
     PartitionEvent,
 )
 from mockbroker.core.hashing.java_hash import string_hash
+from mockbroker.core.hashing.java_hash_map import hash_order
 from mockbroker_protocol import ErrorCode
 
 

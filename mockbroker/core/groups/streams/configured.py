@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.groups.assignors.base import hash_order
 from mockbroker.core.groups.streams.copartitioning import enforce_copartitioning
 from mockbroker.core.groups.streams.faults import TopicConfigurationError
 from mockbroker.core.groups.streams.states import StatusCode
 from mockbroker.core.groups.streams.topology import InternalTopic, Subtopology, Topology
 from mockbroker.core.hashing.java_hash import string_hash
+from mockbroker.core.hashing.java_hash_map import hash_order
 from mockbroker_protocol import ErrorCode
 
 DEFAULT_REPLICATION = -1

@@ -6,13 +6,13 @@ Source: EndpointToPartitionsManager.
 from __future__ import annotations
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.groups.assignors.base import hash_order
 from mockbroker.core.groups.streams.configured import ConfiguredTopology
 from mockbroker.core.groups.streams.group import StreamsGroup
 from mockbroker.core.groups.streams.members import StreamsMember
 from mockbroker.core.groups.streams.results import EndpointPartitions, PartitionLines
 from mockbroker.core.groups.streams.tasks import TaskSets
 from mockbroker.core.hashing.java_hash import string_hash
+from mockbroker.core.hashing.java_hash_map import hash_order
 from mockbroker_protocol import ErrorCode
 
 

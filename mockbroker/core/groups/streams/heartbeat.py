@@ -10,7 +10,6 @@ from __future__ import annotations
 import msgspec
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.groups.assignors.base import hash_order
 from mockbroker.core.groups.events import Reply
 from mockbroker.core.groups.modern.timers import SetTimer, TimerKind
 from mockbroker.core.groups.modern.topics import metadata_hash
@@ -43,6 +42,7 @@ from mockbroker.core.groups.streams.tasks import (
 )
 from mockbroker.core.groups.streams.topology import Topology, new_topology
 from mockbroker.core.hashing.java_hash import string_hash
+from mockbroker.core.hashing.java_hash_map import hash_order
 from mockbroker_protocol import ErrorCode
 
 NOT_VALIDATED = -1

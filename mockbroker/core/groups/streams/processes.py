@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
-from mockbroker.core.groups.assignors.base import hash_order
 from mockbroker.core.hashing.java_hash import string_hash
+from mockbroker.core.hashing.java_hash_map import hash_order
 
 T = TypeVar("T")
 

@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.groups.assignors.base import hash_order
 from mockbroker.core.groups.streams.processes import JavaQueue, Process, TaskId
 from mockbroker.core.groups.streams.tasks import Tasks, TaskSets
 from mockbroker.core.hashing.java_hash import string_hash
+from mockbroker.core.hashing.java_hash_map import hash_order
 from mockbroker_protocol import ErrorCode
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mockbroker.core.groups.assignors.base import hash_order
 from mockbroker.core.groups.streams.configured import ConfiguredTopology
 from mockbroker.core.groups.streams.events import (
     Change,
@@ -20,6 +19,7 @@ from mockbroker.core.groups.streams.sticky import (
 )
 from mockbroker.core.groups.streams.tasks import NO_TASKS, Tasks
 from mockbroker.core.hashing.java_hash import string_hash
+from mockbroker.core.hashing.java_hash_map import hash_order
 
 
 def new_targets(

@@ -10,8 +10,8 @@ from functools import cached_property
 import msgspec
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.groups.assignors.base import hash_order
 from mockbroker.core.hashing.java_hash import string_hash
+from mockbroker.core.hashing.java_hash_map import hash_order
 from mockbroker_protocol import ErrorCode
 
 
