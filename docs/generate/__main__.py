@@ -36,6 +36,7 @@ import share_states
 import state_machines
 import tables
 import transaction_states
+import trust
 
 from mockbroker_protocol import generate as protocol
 
@@ -67,6 +68,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     APPENDIX / "fault-tests.md": fault_tests.page,
     APPENDIX / "laws.md": laws.page,
     DOCS / "explanation" / "comparison.md": comparison.page,
+    DOCS / "explanation" / "trust.md": trust.page,
     REPORT / "definitions.md": definitions.text,
 }
 

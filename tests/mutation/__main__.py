@@ -154,7 +154,12 @@ def main() -> int:
         action="store_true",
         help="only by the module's own tests; --resume judges the rest",
     )
-    parser.add_argument("--listing-python", default=sys.executable, help="one that has cosmic-ray")
+    parser.add_argument(
+        "--listing-python",
+        type=lambda given: str(Path(given).absolute()),  # the judge goes to another directory
+        default=sys.executable,
+        help="one that has cosmic-ray",
+    )
     arguments = parser.parse_args()
     copy = judge.Copy(ROOT, ROOT / ".cache" / "mutants" / "tree")
     mutants = listed(arguments.listing_python, copy.root, arguments)

@@ -109,8 +109,17 @@ def changed(text: str, change: Change, known: dict[str, Operator]) -> str | None
         return None
 
 
+# Keywords of classes that say what may not be done with their objects, or how these are stored.
+SAFEGUARDS = {"frozen", "gc", "slots"}
+
+
 class _Bare(ast.NodeTransformer):
-    """Without what is not carried out: annotations of functions and variables, docstrings."""
+    """Without what is not carried out: annotations of functions and variables, safeguards."""
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST:
+        if node.arg in SAFEGUARDS:
+            node.value = ast.Constant(None)
+        return self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None
