@@ -45,15 +45,20 @@ def make_topic(
     return name
 
 
-def wait_for_leaders(session: Session, topic: str) -> bytes:
-    """Wait until every partition has a leader and the leader takes requests; the topic's id."""
+def wait_for_leaders(session: Session, topic: str, partitions: int = 1) -> bytes:
+    """Wait until every partition has a leader and the leader takes requests; the topic's id.
+
+    A real broker may answer before its metadata has added partitions: it has `partitions` then.
+    """
     request = MetadataRequest(
         topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
     )
     while True:
         found = session.quietly(request, 12).topics[0]
-        if found.error_code == ErrorCode.NONE and all(
-            partition.leader_id >= 0 for partition in found.partitions
+        if (
+            found.error_code == ErrorCode.NONE
+            and len(found.partitions) >= partitions
+            and all(partition.leader_id >= 0 for partition in found.partitions)
         ):
             break
     for partition in found.partitions:

@@ -174,7 +174,7 @@ def create_partitions(session: Session) -> None:
     grow(5)
     twice = [CreatePartitionsTopic(name=name, count=9, assignments=None)] * 2
     session.ask(CreatePartitionsRequest(topics=twice, timeout_ms=1000), 3, label="twice")
-    wait_for_leaders(session, name)
+    wait_for_leaders(session, name, partitions=5)
     metadata(session, name, version=12)
 
 
