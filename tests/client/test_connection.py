@@ -64,6 +64,7 @@ def test_without_a_version_the_newest_common_one_is_taken(mock_kafka: Cluster):
         assert connection.api_versions()[int(ApiKey.API_VERSIONS)] == (0, 4)
 
 
+@pytest.mark.mock_kafka(kafka_version="3.9")
 def test_an_api_that_the_broker_does_not_offer_is_an_error(mock_kafka: Cluster):
     with (
         connect(mock_kafka.endpoint(1)) as connection,

@@ -12,7 +12,7 @@ from tests.fuzz.targets.sessions import Sessions
 from tests.fuzz.targets.texts import Texts
 
 SHARES: dict[Target, float] = {
-    Codecs(): 0.5,
+    Codecs(): 0.55,
     Batches(): 0.12,
     Compressed(): 0.18,
     Sessions(): 0.14,

@@ -232,9 +232,9 @@ def transaction_states(kafka: Cluster) -> list[str]:
 
 def test_an_unknown_part_is_refused_with_the_choices(kafka: Cluster) -> None:
     with pytest.raises(
-        ValidationError, match="no part of a cluster is called 'logs'; there are 'ret"
+        ValidationError, match="no part of a cluster is called 'weather'; there are 'ret"
     ):
-        kafka.clock.advance("1h", only="logs")
+        kafka.clock.advance("1h", only="weather")
 
 
 def test_an_unknown_group_is_refused_with_those_that_are_known(kafka: Cluster) -> None:
