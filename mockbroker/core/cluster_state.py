@@ -106,7 +106,6 @@ class ClusterState:
         self.features = Features(self.profile.features)
         self.runtime = Runtime(now_ms, seed)
         self.clock_domains = ClockDomains(self.runtime.timers, self.runtime.now_ms)
-        self.member_connections = MemberConnections()
         self.cluster_id = uuid_text(self.runtime.ids.uuid())
         self.configs = ClusterConfigs(static_configs(configs or {}, len(brokers)))
         # The typed value of a broker config; its type is that of the config's definition.
@@ -136,8 +135,10 @@ class ClusterState:
             self.metadata,
             Network(self.runtime.timers, self.runtime.now_ms, self.processes),
             withheld_markers=set(),
+            member_connections=MemberConnections(),
             ensure_internal_topic=self.ensure_internal_topic,
         )
+        self.member_connections = self.services.member_connections
         self.log_manager = LogManager(self.services)
         self.replication = ReplicaManager(self.services, self.log_manager)
         self.replication_control = ReplicationControl(self.services, self.replication)
@@ -281,7 +282,6 @@ class ClusterState:
 
     def extend_connected_sessions(self, by_ms: int) -> None:
         """Extend the sessions of connected members, which cannot send heartbeats in an advance."""
-        self.member_connections.remove_closed()
         for broker in self.brokers.values():
             if broker.has_groups:
                 broker.groups.extend_connected_sessions(self.member_connections, by_ms)

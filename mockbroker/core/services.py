@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from mockbroker.core.configs.values import ClusterConfigs
+from mockbroker.core.groups.member_connections import MemberConnections
 from mockbroker.core.metadata.features import Features
 from mockbroker.core.metadata.metadata_cache import MetadataCache
 from mockbroker.core.metadata.profiles import Profile
@@ -19,6 +20,7 @@ class Services(NamedTuple):
     """The process, the configs, the metadata and the network of one cluster.
 
     `withheld_markers` are the transactional ids whose markers no coordinator sends.
+    `member_connections` are the connections of all groups' members.
     `ensure_internal_topic` returns the internal topic of a name; the controller creates it on first
     use. It raises ApiError as for CreateTopics.
     """
@@ -31,4 +33,5 @@ class Services(NamedTuple):
     metadata: MetadataCache
     network: Network
     withheld_markers: set[str]
+    member_connections: MemberConnections
     ensure_internal_topic: Callable[[str], Topic]

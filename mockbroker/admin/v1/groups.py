@@ -31,13 +31,12 @@ OFFSETS_MAX = 10_000
 
 Offset = Annotated[int, Range(0, 2**63 - 1)]
 
-# Of groups of all types.
+# Of classic groups and of consumer groups (KIP-848).
 GroupStateName = Literal[
     "Assigning",
     "CompletingRebalance",
     "Dead",
     "Empty",
-    "NotReady",
     "PreparingRebalance",
     "Reconciling",
     "Stable",

@@ -225,13 +225,6 @@ class Broker:
         """Whether share groups have used this broker."""
         return self._share_partitions is not None
 
-    def share_session_keys(self, group_id: str, member_id: str) -> list[tuple[bytes, int]]:
-        """The topic ids and indexes of the partitions of a share session; none without one."""
-        if self._share_partitions is None:
-            return []
-        session = self._share_partitions.sessions.get((group_id, member_id))
-        return [] if session is None else list(session.partitions)
-
     @property
     def share_partitions(self) -> SharePartitionManager:
         """The share partitions that this broker leads, and the share sessions with it."""
@@ -242,8 +235,9 @@ class Broker:
         return self._share_partitions
 
     def connection_closed(self, connection: ClientConnection) -> None:
-        """A client's connection is closed: its share session ends with it."""
+        """A client's connection is closed: its members are gone, and its share session ends."""
         connection.closed = True
+        self.services.member_connections.connection_closed(connection.id)
         if self._share_partitions is not None:
             self._share_partitions.connection_closed(connection.id)
 

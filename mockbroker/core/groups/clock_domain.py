@@ -55,10 +55,9 @@ class GroupDomain:
             shard.mark_changed()  # the remaining offsets expire earlier
 
     def extend_connected_sessions(self, by_ms: int) -> None:
-        connections = self._cluster.member_connections
-        connections.remove_closed()
         shard = self._shard()
         if shard is not None:
+            connections = self._cluster.member_connections
             extend_group_deadlines(shard, self._group_id, connections, by_ms)
 
     def _shard(self) -> GroupShard | None:

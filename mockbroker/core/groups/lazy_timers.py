@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import heapq
 
+# Up to this number of entries, those of cancelled timers only leave the heap when they are popped.
+SWEEP_MIN = 100
+
 
 class LazyTimer:
     """Something that expires unless it is renewed: a member, or a member id that was returned with
@@ -27,11 +30,15 @@ class LazyTimer:
 class LazyTimerHeap:
     """Timers by deadline."""
 
-    __slots__ = ("_heap", "_seq")
+    __slots__ = ("_heap", "_seq", "_sweep_above")
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, LazyTimer]] = []
         self._seq = 0
+        self._sweep_above = SWEEP_MIN
+
+    def __len__(self) -> int:
+        return len(self._heap)
 
     def arm(self, timer: LazyTimer, deadline_ms: int) -> None:
         """Set the timer's deadline, in place of any former one."""
@@ -75,7 +82,26 @@ class LazyTimerHeap:
     def _push(self, timer: LazyTimer, at_ms: int) -> None:
         self._seq += 1
         timer.queued_ms = at_ms
+        if len(self._heap) > self._sweep_above:
+            self._sweep()
         heapq.heappush(self._heap, (at_ms, self._seq, timer))
+
+    def _sweep(self) -> None:
+        """Drop the entries of cancelled timers and those that an earlier entry replaced: a group
+        whose clock stands still may get and lose members without end.
+        """
+        kept = []
+        for entry in self._heap:
+            timer = entry[2]
+            if timer.queued_ms != entry[0]:
+                continue
+            if timer.deadline_ms is None:
+                timer.queued_ms = None
+            else:
+                kept.append(entry)
+        self._heap[:] = kept  # the same list: `pop_expired` may be iterating
+        heapq.heapify(self._heap)
+        self._sweep_above = max(SWEEP_MIN, 2 * len(kept))
 
     def _pop(self) -> None:
         at_ms, _, timer = heapq.heappop(self._heap)

@@ -2,45 +2,70 @@
 
 A client cannot send the heartbeats of the time that an advance of the clock skips. An advance
 therefore extends the sessions of members whose connection is open; only the others expire.
+
+An entry ends with its connection. A group does not report that a member left, so one connection has
+a bounded number of entries: a client may join and leave without end, or name members that do not
+exist.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeAlias
+
+# Kafka's clients have one member on a connection. Another entry replaces the oldest one.
+MEMBERS_MAX = 1000
+
+_Member: TypeAlias = tuple[str, str]  # group id, member id
 
 
 class Connection(Protocol):
     """The part of a client's connection that is needed here."""
 
+    @property
+    def id(self) -> int: ...
+
     closed: bool
 
 
 class MemberConnections:
-    """The connections by group id and member id."""
+    """The ids of open connections by group id and member id."""
 
-    __slots__ = ("_connections",)
+    __slots__ = ("_ids", "_members")
 
     def __init__(self) -> None:
-        self._connections: dict[tuple[str, str], Connection] = {}
+        self._ids: dict[_Member, int] = {}
+        self._members: dict[int, dict[_Member, None]] = {}  # by connection, the oldest first
+
+    def __len__(self) -> int:
+        return len(self._ids)
 
     def record(self, group_id: str, member_id: str, connection: Connection) -> None:
         """Record that a request of the member arrived on this connection."""
-        self._connections[group_id, member_id] = connection
+        member, connection_id = (group_id, member_id), connection.id
+        before = self._ids.get(member)
+        if before == connection_id or connection.closed:
+            return
+        if before is not None:
+            self._leave(member, before)
+        self._ids[member] = connection_id
+        members = self._members.setdefault(connection_id, {})
+        members[member] = None
+        if len(members) > MEMBERS_MAX:
+            oldest = next(iter(members))
+            del members[oldest], self._ids[oldest]
+
+    def _leave(self, member: _Member, connection_id: int) -> None:
+        members = self._members[connection_id]
+        del members[member]
+        if not members:
+            del self._members[connection_id]
+
+    def connection_closed(self, connection_id: int) -> None:
+        """Remove the members whose last request arrived on this connection."""
+        for member in self._members.pop(connection_id, ()):
+            del self._ids[member]
 
     def connected(self, group_id: str) -> Callable[[str], bool]:
         """A function of a member id that returns whether the member's connection is open."""
-
-        def is_connected(member_id: str) -> bool:
-            connection = self._connections.get((group_id, member_id))
-            return connection is not None and not connection.closed
-
-        return is_connected
-
-    def remove_closed(self) -> None:
-        """Remove the members whose connections are closed."""
-        self._connections = {
-            key: connection
-            for key, connection in self._connections.items()
-            if not connection.closed
-        }
+        return lambda member_id: (group_id, member_id) in self._ids

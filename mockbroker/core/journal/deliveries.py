@@ -23,6 +23,9 @@ from mockbroker_protocol.records import (
 READ_COMMITTED = 1
 SESSIONLESS_EPOCH = -1
 INITIAL_EPOCH = 0
+# A client may open a session with each Fetch, and brokers do not report which ones they evict: of
+# one connection the oldest go beyond this number.
+SESSIONS_MAX = 100
 
 P = TypeVar("P", bound=Hashable)
 
@@ -31,25 +34,38 @@ class FetchOffsets(Generic[P]):
     """The fetch offsets of consumers, also of partitions that only the session of an incremental
     Fetch has (KIP-227). Requests and answers come in the journal's order.
 
+    A session is forgotten with its connection: clients begin another one after a disconnect
+    (FetchSessionHandler.handleError).
+
     `place` makes a key of a topic's name or id and a partition.
     """
 
     def __init__(self, place: Callable[[str, bytes, int], P]) -> None:
         self._place = place
-        # (broker, session id) -> offset of each partition of the session.
-        self._sessions: dict[tuple[int, int], dict[P, int]] = {}
+        # connection -> session id -> offset of each partition of the session.
+        self._sessions: dict[int, dict[int, dict[P, int]]] = {}
+
+    def __len__(self) -> int:
+        """The number of known sessions."""
+        return sum(map(len, self._sessions.values()))
 
     def clear(self) -> None:
         """Entries are missing: the offsets of sessions are unknown."""
         self._sessions.clear()
 
-    def request(self, node_id: int, request: Any) -> None:
-        """Handle a Fetch that a broker received."""
-        session_id = node_id, request.session_id
-        if request.session_epoch in (SESSIONLESS_EPOCH, INITIAL_EPOCH):
-            self._sessions.pop(session_id, None)
+    def connection_closed(self, connection_id: int) -> None:
+        """Forget the sessions of a connection."""
+        self._sessions.pop(connection_id, None)
+
+    def request(self, connection_id: int, request: Any) -> None:
+        """Handle a Fetch that arrived on a connection."""
+        sessions = self._sessions.get(connection_id)
+        if sessions is None:
             return
-        session = self._sessions.get(session_id)
+        if request.session_epoch in (SESSIONLESS_EPOCH, INITIAL_EPOCH):
+            sessions.pop(request.session_id, None)
+            return
+        session = sessions.get(request.session_id)
         if session is None:
             return
         for topic in request.forgotten_topics_data:
@@ -58,7 +74,7 @@ class FetchOffsets(Generic[P]):
         session.update(self._named(request))
 
     def response(
-        self, node_id: int, request: Any, response: Any
+        self, connection_id: int, request: Any, response: Any
     ) -> list[tuple[P, int | None, Any]]:
         """The partitions of the answer to a consumer's Fetch: key, fetch offset, data.
 
@@ -69,17 +85,23 @@ class FetchOffsets(Generic[P]):
         if request is not None:
             if request.replica_id >= 0 or request.replica_state.replica_id >= 0:
                 return []
-            session = self._sessions.get((node_id, request.session_id))
+            session = self._sessions.get(connection_id, {}).get(request.session_id)
             is_incremental = request.session_epoch > INITIAL_EPOCH
             offsets = session if is_incremental and session else self._named(request)
             if request.session_epoch == INITIAL_EPOCH and response.session_id:
-                self._sessions[node_id, response.session_id] = offsets
+                self._open(connection_id, response.session_id, offsets)
         return [
             (place, offsets.get(place), data)
             for topic in response.responses
             for data in topic.partitions
             for place in (self._place(topic.topic, topic.topic_id, data.partition_index),)
         ]
+
+    def _open(self, connection_id: int, session_id: int, offsets: dict[P, int]) -> None:
+        sessions = self._sessions.setdefault(connection_id, {})
+        sessions[session_id] = offsets
+        if len(sessions) > SESSIONS_MAX:
+            del sessions[next(iter(sessions))]
 
     def _named(self, request: Any) -> dict[P, int]:
         return {

@@ -115,8 +115,9 @@ class Journal:
         # Called with each written entry. Usually empty.
         self.followers: list[Callable[[Entry], None]] = []
         self.readers = Readers(overflow, self._make_room)
-        # The names of deleted topics, by id: entries may still have the ids.
+        # The names of deleted topics, by id, while entries from before the deletion have the ids.
         self.former_topics: dict[bytes, str] = {}
+        self._deleted: deque[tuple[int, bytes]] = deque()  # (seq, topic id)
         # The identity of the records of a topic, by its name: see the action `track`.
         self.tracked: dict[str, Tracking] = {}
         self._real_ns = real_ns
@@ -258,6 +259,7 @@ class Journal:
     def topic_deleted(self, topic: NamedTopic) -> None:
         """Keep the name of a deleted topic; an observer for `Cluster.on_topic_deleted`."""
         self.former_topics[topic.topic_id] = topic.name
+        self._deleted.append((self.last_seq, topic.topic_id))
 
     def fact(self, now_ms: int, kind: str, **facts: object) -> int:
         """Write another fact: `kind` is connection, fault, action or clock; `facts` must be
@@ -330,6 +332,8 @@ class Journal:
         first = self.first_seq
         while self._closed and self._closed[0][0] < first:
             self._connections.pop(self._closed.popleft()[1], None)
+        while self._deleted and self._deleted[0][0] < first:
+            self.former_topics.pop(self._deleted.popleft()[1], None)
 
     def clear(self) -> None:
         """Remove all entries. The sequence continues, and followers stay."""
@@ -342,6 +346,7 @@ class Journal:
         for _, connection_id in self._closed:
             self._connections.pop(connection_id, None)
         self._closed.clear()
+        self._deleted.clear()
         self.former_topics.clear()
 
     # -- reading -----------------------------------------------------------------------------------

@@ -89,6 +89,8 @@ class JournalReader:
         elif isinstance(entry, EventEntry):
             yield self._event(entry)
         elif isinstance(entry, FactEntry):
+            if entry.kind == "connection" and entry.facts["change"] == "closed":
+                self._fetches.connection_closed(entry.facts["connection"])
             yield _event_of(entry, entry.kind, entry.facts)
 
     def _topic_name(self, topic_id: bytes) -> str | None:
@@ -112,7 +114,7 @@ class JournalReader:
         opened = self._open(entry)
         message = opened.message
         if message is not None and opened.header.api_key == ApiKey.FETCH:
-            self._fetches.request(entry.node_id, message)
+            self._fetches.request(entry.connection_id, message)
         return JournalEvent(
             kind="request",
             reason=opened.error or None,
@@ -185,7 +187,7 @@ class JournalReader:
         )
         if message is None or entry.api_key != ApiKey.FETCH:
             return
-        fetched = self._fetches.response(entry.node_id, opened.message, message)
+        fetched = self._fetches.response(entry.connection_id, opened.message, message)
         if entry.outcome:
             return  # a truncated answer delivers nothing
         part = 0

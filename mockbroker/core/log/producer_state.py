@@ -27,7 +27,6 @@ BATCHES_KEPT = 5  # ProducerStateEntry.NUM_BATCHES_TO_RETAIN, the limit of reque
 SEQUENCE_MAX = 0x7FFFFFFF
 NO_SEQUENCE = -1
 NO_PRODUCER_EPOCH = -1
-EXPIRATION_CHECK_MS = 600_000  # producer.id.expiration.check.interval.ms
 STRICT_MARKERS_SINCE = 2  # transaction.version
 
 _NONE = 0
@@ -106,17 +105,17 @@ class ProducerStateManager:
 
     __slots__ = (
         "_entries",
-        "_next_check_ms",
         "_ongoing",
         "_unreplicated",
         "aborted",
         "guards",
         "last_marker",
+        "next_check_ms",
     )
 
     def __init__(self) -> None:
         self._entries: dict[int, ProducerStateEntry] = {}
-        self._next_check_ms = 0
+        self.next_check_ms = 0
         self._ongoing: dict[int, int] = {}  # first offset -> producer id, in order of first offset
         self._unreplicated: dict[int, int] = {}  # first offset -> offset of the marker
         self.last_marker = -1  # the offset of the last marker that ended a transaction
@@ -127,7 +126,7 @@ class ProducerStateManager:
         """An independent copy."""
         copy = ProducerStateManager()
         copy._entries = {key: entry.fork() for key, entry in self._entries.items()}
-        copy._next_check_ms = self._next_check_ms
+        copy.next_check_ms = self.next_check_ms
         copy._ongoing = dict(self._ongoing)
         copy._unreplicated = dict(self._unreplicated)
         copy.last_marker = self.last_marker
@@ -340,15 +339,14 @@ class ProducerStateManager:
 
     # -- lifetime ----------------------------------------------------------------------------------
 
-    def expire(self, now_ms: int, expiration_ms: int) -> None:
+    def expire(self, now_ms: int, expiration_ms: int, interval_ms: int) -> None:
         """Remove producers without a batch for `expiration_ms`, unless a transaction is open.
 
-        Kafka checks the timestamp of the last batch every ten minutes. Here the first append after
-        that time checks it.
+        Kafka checks the timestamp of the last batch every producer.id.expiration.check.interval.ms.
+        Here the first append from `next_check_ms` on checks it; the next check is `interval_ms`
+        later.
         """
-        if now_ms < self._next_check_ms:
-            return
-        if self._next_check_ms:
+        if self.next_check_ms:
             expired = [
                 producer_id
                 for producer_id, entry in self._entries.items()
@@ -357,7 +355,7 @@ class ProducerStateManager:
             for producer_id in expired:
                 del self._entries[producer_id]
                 self.guards.pop(producer_id, None)
-        self._next_check_ms = now_ms + EXPIRATION_CHECK_MS
+        self.next_check_ms = now_ms + interval_ms
 
     def log_start_moved(self, log_start_offset: int) -> None:
         """Remove aborted transactions that ended below the log start.

@@ -47,7 +47,8 @@ PartitionKey: TypeAlias = tuple[bytes, int]  # topic id, index
 NO_LEADER = -1
 NO_EPOCH = -1
 ACKS_ALL = -1
-LONG_PRODUCER_EXPIRATION = "producer.id.expiration.ms"
+PRODUCER_EXPIRATION = "producer.id.expiration.ms"
+EXPIRATION_INTERVAL = "producer.id.expiration.check.interval.ms"
 
 _NONE = 0
 _NO_ISR: Sequence[int] = ()
@@ -311,7 +312,9 @@ class Partition:
         """The answer to a retry, or an error of the producer's epoch or sequence; None if valid."""
         log = self.log
         producers = log.producers
-        producers.expire(now_ms, self._host.configs.get_int(LONG_PRODUCER_EXPIRATION))
+        if now_ms >= producers.next_check_ms:
+            config = self._host.configs.get_int
+            producers.expire(now_ms, config(PRODUCER_EXPIRATION), config(EXPIRATION_INTERVAL))
         producer_id, epoch, sequence = (
             header.producer_id,
             header.producer_epoch,
@@ -509,18 +512,10 @@ class Partition:
         log.producers.high_watermark_moved(high_watermark)
         self._refresh_last_stable_offset()
 
-    def raise_partition_epoch(self, by: int = 1) -> None:
-        """Note that the controller has changed the partition.
-
-        This replaces an ISR in flight: its request is refused, and the leader sends another one
-        (Partition.updateAssignmentAndIsr).
-        """
-        self.partition_epoch += by
-        self.isr_in_flight = _NO_ISR
-
     def set_isr(self, isr: list[int]) -> None:
         """Replace the ISR; a smaller one may let the high watermark move."""
         self.isr = isr
+        self.isr_in_flight = _NO_ISR
         if self._host.metadata.is_leader_object(self):
             self.advance_high_watermark()
         self.notify()

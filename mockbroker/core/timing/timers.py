@@ -7,10 +7,13 @@ calls `run_due(now_ms)`. Ten thousand sessions thus cost one timer of the event 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
+
+# Up to this number of timers, cancelled ones only leave the heap at their deadlines.
+SWEEP_MIN = 1000
 
 
 class Timer:
@@ -83,11 +86,12 @@ class DueTimers(Generic[K]):
 class TimerHeap:
     """Timers by deadline. Timers with equal deadlines run in the order in which they were set."""
 
-    __slots__ = ("_heap", "_seq", "_soon", "advance_target_ms", "on_earlier")
+    __slots__ = ("_heap", "_seq", "_soon", "_sweep_above", "advance_target_ms", "on_earlier")
 
     def __init__(self) -> None:
         # (deadline, sequence number, timer); tuples of numbers compare fast.
         self._heap: list[tuple[int, int, Timer]] = []
+        self._sweep_above = SWEEP_MIN
         self._seq = 0
         # During an advance of the clock: its target. Timeouts of clients' requests wait for it.
         self.advance_target_ms = 0
@@ -100,6 +104,8 @@ class TimerHeap:
         self._seq += 1
         timer = Timer(deadline_ms, callback)
         heap = self._heap
+        if len(heap) > self._sweep_above:
+            self._sweep()
         if self.on_earlier is None:
             heappush(heap, (deadline_ms, self._seq, timer))
             return timer
@@ -108,6 +114,14 @@ class TimerHeap:
         if earliest:
             self.on_earlier()
         return timer
+
+    def _sweep(self) -> None:
+        """Drop the cancelled timers, which a frozen clock never pops. The heap may then double, so
+        that a timer costs constant time. The list stays the same: `run_due` may be iterating.
+        """
+        self._heap[:] = [entry for entry in self._heap if entry[2].callback is not None]
+        heapify(self._heap)
+        self._sweep_above = max(SWEEP_MIN, 2 * len(self._heap))
 
     def call_at_request_timeout(self, deadline_ms: int, callback: Callable[[], None]) -> Timer:
         """The same for the timeout of a client's request, such as a long poll.

@@ -208,6 +208,7 @@ class Converter:
         self._of_connection.pop(connection, None)
         self._spans.closed(connection)
         self._readers.closed(connection)
+        self._fetching.closed(connection)
         self._cluster.clients.pop(connection, None)
 
     def _client_identified(self, entry: ClientIdentified) -> None:

@@ -57,17 +57,21 @@ class Fetching:
         """Entries are missing: the offsets of sessions are unknown."""
         self._sessions.clear()
 
+    def closed(self, connection_id: int) -> None:
+        """A connection ended, and its sessions with it."""
+        self._sessions.connection_closed(connection_id)
+
     def requested(self, exchange: ConvertedExchange) -> None:
         """A broker received a Fetch."""
-        self._sessions.request(exchange.request.node_id, exchange.message)
+        self._sessions.request(exchange.request.connection_id, exchange.message)
         self._readers.requested(exchange)
 
     def ended(self, exchange: ConvertedExchange) -> None:
         """Handle the end of a Fetch, with or without an answer."""
         if exchange.response is None:
             return
-        node_id = exchange.request.node_id
-        fetched = self._sessions.response(node_id, exchange.message, exchange.response)
+        connection_id = exchange.request.connection_id
+        fetched = self._sessions.response(connection_id, exchange.message, exchange.response)
         response_seq = exchange.response_seq
         if response_seq is not None:
             for place, offset, data in fetched:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mockbroker.core.brokers.broker import BrokerSpec, Endpoint
 from mockbroker.core.cluster import Cluster
+from mockbroker.handlers.base import ConnectionInfo
 
 
 def test_a_broker_has_its_identity_as_static_configs():
@@ -24,3 +25,13 @@ def test_coordinator_and_fetch_sessions_are_created_once():
     assert broker.groups is broker.groups
     assert broker.fetch_sessions is broker.fetch_sessions
     assert broker.fetch_sessions.slots_max == 7
+
+
+def test_the_members_of_a_connection_are_gone_with_it():
+    """Each consumer has a member id and a connection of its own; a cluster sees many of them."""
+    cluster = Cluster()
+    for number in range(100):
+        connection = ConnectionInfo(number, "127.0.0.1", 50_000)
+        cluster.member_connections.record("g", f"m{number}", connection)
+        cluster.brokers[1].connection_closed(connection)
+    assert len(cluster.member_connections) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockbroker.core.groups.lazy_timers import LazyTimer, LazyTimerHeap
+from mockbroker.core.groups.lazy_timers import SWEEP_MIN, LazyTimer, LazyTimerHeap
 
 
 def ended(heap: LazyTimerHeap, now_ms: int) -> list[str]:
@@ -78,3 +78,27 @@ def test_leases_end_as_in_a_model_without_a_heap(steps: list[tuple[int, str, int
         bound = heap.next_ms()
         assert (bound is None) == (not model)
         assert bound is None or bound <= min(model.values())
+
+
+def test_timers_that_come_and_go_while_the_clock_stands_still_leave_no_entries() -> None:
+    """A live timer stays among them, with the deadline that it was given last."""
+    heap, live = LazyTimerHeap(), LazyTimer("live")
+    heap.arm(live, 100)
+    heap.arm(live, 200)
+    for number in range(20 * SWEEP_MIN):
+        timer = LazyTimer(f"{number}")
+        heap.arm(timer, 150)
+        heap.cancel(timer)
+    assert len(heap) <= SWEEP_MIN + 1
+    assert ended(heap, 199) == []
+    assert ended(heap, 200) == ["live"]
+
+
+def test_a_cancelled_timer_whose_entry_was_dropped_can_be_armed_again() -> None:
+    heap, again = LazyTimerHeap(), LazyTimer("again")
+    heap.arm(again, 100)
+    heap.cancel(again)
+    for number in range(SWEEP_MIN + 1):
+        heap.arm(LazyTimer(f"{number}"), 1000)
+    heap.arm(again, 100)
+    assert ended(heap, 100) == ["again"]

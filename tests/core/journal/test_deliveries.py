@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from mockbroker.core.journal.deliveries import VisibleBatches
+from mockbroker.core.journal.deliveries import SESSIONS_MAX, VisibleBatches
 from mockbroker.core.journal.journal import Journal
 from mockbroker.core.journal.reader import JournalReader
+from mockbroker.handlers.base import ConnectionInfo
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import request_codec, response_codec
 from mockbroker_protocol.headers import RequestHeader, encode_request_header
@@ -109,6 +110,27 @@ def test_another_session_has_offsets_of_its_own():
     fetching.fetch(0, {"a": 9}, {}, session_id=78)
     fetching.fetch(1, {}, {"a": TEN})
     assert fetching.delivered() == [("a", 4, 6)]
+
+
+def test_a_reader_forgets_sessions_with_their_connection():
+    """Each client opens one: a reader that follows the journal for days would keep them all."""
+    fetching = Fetching()
+    fetching.fetch(0, {"a": 4}, {})
+    fetching.delivered()
+    assert len(fetching.reader._fetches) == 1
+    fetching.journal.closed(7, 1, ConnectionInfo(7, "127.0.0.1", 50_000), "over")
+    fetching.delivered(2)
+    assert len(fetching.reader._fetches) == 0
+
+
+def test_a_reader_keeps_a_bounded_number_of_sessions_of_one_connection():
+    fetching = Fetching()
+    for number in range(SESSIONS_MAX + 5):
+        fetching.fetch(0, {"a": number}, {}, session_id=100 + number)
+    newest = SESSIONS_MAX + 104
+    fetching.fetch(1, {}, {"a": TEN}, session_id=newest)
+    fetching.delivered()
+    assert len(fetching.reader._fetches) == SESSIONS_MAX
 
 
 def test_in_a_session_with_an_unknown_beginning_deliveries_count_from_the_first_batch():

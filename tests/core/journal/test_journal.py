@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 
 from mockbroker.core.events import ControllerChanged
 from mockbroker.core.journal.entries import CLEARED, ENTRY_BYTES, NO_ROOM, JournalEntry
 from mockbroker.core.journal.journal import Gap, Journal
 from mockbroker.handlers.base import ConnectionInfo
+
+
+class Deleted(NamedTuple):
+    topic_id: bytes
+    name: str
 
 
 def journal(entries: int = 100) -> Journal:
@@ -119,6 +126,14 @@ def test_a_connection_is_kept_with_the_entry_of_its_end():
         assert written.connection(7) is info
     written.fact(0, "action", name="x")
     assert written.connection(7) is None
+
+
+def test_the_name_of_a_deleted_topic_leaves_with_the_entries_from_before_its_deletion():
+    written = journal(entries=3)
+    for number in range(100):
+        written.fact(0, "action", name="x")
+        written.topic_deleted(Deleted(bytes([number]), f"t{number}"))
+    assert list(written.former_topics.values()) == ["t97", "t98", "t99"]
 
 
 def test_clearing_removes_the_entries_and_continues_the_numbers():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.log.producer_state import (
-    EXPIRATION_CHECK_MS,
     SEQUENCE_MAX,
     AbortedTransaction,
     BatchMetadata,
@@ -169,12 +168,11 @@ def test_a_marker_without_data_leaves_no_entry_in_the_aborted_index():
 
 def test_idle_producers_expire_at_the_next_check_but_not_with_an_open_transaction():
     states = ProducerStateManager()
-    states.expire(1000, 50_000)
+    states.expire(1000, 50_000, 60_000)
+    assert states.next_check_ms == 61_000
     wrote(states, 0, 0, timestamp=1000)
     wrote(states, 0, 0, timestamp=1000, transactional=True, pid=8)
-    states.expire(1000 + EXPIRATION_CHECK_MS - 1, 50_000)
-    assert set(states.entries) == {PID, 8}
-    states.expire(1000 + EXPIRATION_CHECK_MS, 50_000)
+    states.expire(61_000, 50_000, 60_000)
     assert set(states.entries) == {8}
 
 

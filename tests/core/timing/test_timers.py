@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.timing.timers import DueTimers, TimerHeap
+from mockbroker.core.timing.timers import SWEEP_MIN, DueTimers, TimerHeap
 
 
 def test_what_is_to_run_soon_runs_in_the_next_turn_whatever_the_time_is():
@@ -71,3 +71,30 @@ def test_nobody_is_called_while_the_process_stands_still_and_everybody_due_after
     timers.resume()
     timers.resume()
     assert called == ["kept"]
+
+
+def test_cancelled_timers_leave_the_heap_while_the_clock_stands_still():
+    """With a frozen clock no deadline passes. Live timers keep their order."""
+    heap, ran = TimerHeap(), []
+    heap.call_at(7, lambda: ran.append("last"))
+    heap.call_at(5, lambda: ran.append("first"))
+    heap.call_at(5, lambda: ran.append("second"))
+    for _ in range(20 * SWEEP_MIN):
+        heap.call_at(6, lambda: ran.append("never")).cancel()
+    assert len(heap._heap) <= SWEEP_MIN + 1
+    heap.run_due(10)
+    assert ran == ["first", "second", "last"]
+
+
+def test_callbacks_may_set_so_many_timers_that_cancelled_ones_are_dropped():
+    heap, ran = TimerHeap(), []
+
+    def crowd() -> None:
+        for _ in range(2 * SWEEP_MIN):
+            heap.call_at(9, lambda: None).cancel()
+        heap.call_at(3, lambda: ran.append("new"))
+
+    heap.call_at(1, crowd)
+    heap.call_at(4, lambda: ran.append("old"))
+    heap.run_due(5)
+    assert ran == ["new", "old"]
