@@ -5,9 +5,8 @@ Clients of every kind use one cluster. Every few seconds a rule or an action is 
 Then the rules are removed and the clients end, and the soak fails if one of these holds:
 
 - The log has an error.
-- Memory grew: the slope of the traced memory over the second half is above `SLOPE_MAX`, by more
-  than three times its standard error. A run of less than `JUDGED_FROM_MIN` warms up: its memory is
-  shown and not judged.
+- Memory grew, see `bench.soak_memory`. A run that is too short, or a machine that is too busy, says
+  "not judged".
 - Tasks, descriptors or threads are above those from before the clients.
 - The audit has a bug.
 
@@ -34,6 +33,7 @@ from typing import Any, NamedTuple
 import trio
 
 from bench.soak_clients import ATOMIC, TOPIC
+from bench.soak_memory import GROWS, Sample, judged
 from mockbroker import Cluster
 from mockbroker.pipeline.duck import judge, open_session
 from mockbroker.pipeline.findings import BUG
@@ -41,8 +41,6 @@ from mockbroker.pipeline.store import open_store
 from mockbroker.server.config import TopicSpec
 
 MB = 1 << 20
-SLOPE_MAX = 0.1  # MB a minute
-JUDGED_FROM_MIN = 5.0
 STEP_S = (1.0, 4.0)
 SAMPLE_S = 2.0
 END_S = 60.0
@@ -56,6 +54,7 @@ CONFIGS = {
     "log.roll.ms": "5000",
     "transactional.id.expiration.ms": "60000",
     "producer.id.expiration.ms": "10000",
+    "producer.id.expiration.check.interval.ms": "1000",
     "connections.max.idle.ms": "20000",
 }
 SHORT = {"retention.ms": "15000"}
@@ -71,13 +70,6 @@ RULES: tuple[dict[str, Any], ...] = (
     {"match": {"api": "EndTxn"}, "do": {"error": "CONCURRENT_TRANSACTIONS"}},
     {"match": {"api": "FindCoordinator"}, "do": {"error": "COORDINATOR_NOT_AVAILABLE"}},
 )
-
-
-class Sample(NamedTuple):
-    """The memory of the cluster's process at a time since the start."""
-
-    minutes: float
-    megabytes: float
 
 
 class Counts(NamedTuple):
@@ -112,9 +104,8 @@ class Soak:
         self._undo: list[Callable[[], object]] = []
 
     def counts(self) -> Counts:
-        descriptors = len(list(Path("/proc/self/fd").iterdir()))
         tasks = self.kafka.call(lambda _: trio.lowlevel.current_statistics().tasks_living)
-        return Counts(tasks, descriptors, threading.active_count())
+        return Counts(tasks, descriptors(), threading.active_count())
 
     def step(self) -> None:
         """Undo what was done, and do something else."""
@@ -162,7 +153,7 @@ class Soak:
             if now >= next_sample:
                 gc.collect()
                 held = tracemalloc.get_traced_memory()[0] / MB
-                self.samples.append(Sample((now - begun) / 60, held))
+                self.samples.append(Sample((now - begun) / 60, held, descriptors()))
                 next_sample = now + SAMPLE_S
             if half is None and now >= begun + 30 * minutes:
                 half = tracemalloc.take_snapshot()
@@ -184,27 +175,17 @@ class Soak:
             time.sleep(0.5)
 
 
-def slope(samples: list[Sample]) -> tuple[float, float]:
-    """MB a minute by least squares, and the standard error."""
-    n = len(samples)
-    if n < 3:
-        return 0.0, float("inf")
-    x = sum(s.minutes for s in samples) / n
-    y = sum(s.megabytes for s in samples) / n
-    spread = sum((s.minutes - x) ** 2 for s in samples)
-    found = sum((s.minutes - x) * (s.megabytes - y) for s in samples) / spread
-    left = sum((s.megabytes - y - found * (s.minutes - x)) ** 2 for s in samples)
-    return found, (left / (n - 2) / spread) ** 0.5
+def descriptors() -> int:
+    """The open descriptors of this process."""
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def problems(soak: Soak, baseline: Counts, counts: Counts, errors: list[str]) -> list[str]:
     """What went wrong during the run."""
     found = [f"error in the log: {each}" for each in errors[:5]]
-    growth, error = slope(soak.samples[len(soak.samples) // 2 :])
-    is_judged = bool(soak.samples) and soak.samples[-1].minutes >= JUDGED_FROM_MIN
-    if is_judged and growth - 3 * error > SLOPE_MAX:
-        found.append(f"memory grows by {growth:.3f} +- {error:.3f} MB a minute")
-        found += soak.grown
+    growth = judged(soak.samples)
+    if growth.verdict == GROWS:
+        found += [f"memory {growth}", *soak.grown]
     found += [
         f"{name}: {now}, before the clients {before}"
         for name, now, before in zip(Counts._fields, counts, baseline, strict=True)
@@ -246,8 +227,9 @@ def soaked(minutes: float, seed: int, journal: Path, say: Callable[[str], None])
     logging.getLogger().removeHandler(errors)
     say(f"steps: {len(soak.steps)}, of which refused: {sum(map(_is_refused, soak.steps))}")
     say(f"clients: {json.dumps(json.loads(output))}")
-    growth, error = slope(soak.samples[len(soak.samples) // 2 :])
-    say(f"memory: {soak.samples[-1].megabytes:.1f} MB, {growth:.3f} +- {error:.3f} MB a minute")
+    say(f"memory: {soak.samples[-1].megabytes:.1f} MB, {judged(soak.samples)}")
+    found = sorted(sample.descriptors for sample in soak.samples)
+    say(f"descriptors open: {found[0]} to {found[-1]}, the median is {found[len(found) // 2]}")
     say(f"before {baseline}, after {counts}")
     return problems(soak, baseline, counts, errors.found) + audited(journal)
 

@@ -1,32 +1,17 @@
-"""The soak: its measure of memory, and a short run."""
+"""The soak: its verdict, and a short run."""
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
 
-from bench.soak import SLOPE_MAX, Counts, Sample, Soak, problems, slope, soaked
+from bench.soak import Counts, Soak, problems, soaked
+from bench.soak_memory import GROWTH_MAX
 from mockbroker import Cluster
+from tests.bench.test_soak_memory import samples
 
 BEFORE = Counts(10, 20, 3)
-
-
-def samples(growth: float, noise: float = 0.5) -> list[Sample]:
-    dice = random.Random(1)
-    return [Sample(n / 30, 50 + growth * n / 30 + dice.uniform(-noise, noise)) for n in range(180)]
-
-
-def test_the_slope_is_that_of_the_least_squares() -> None:
-    """With its standard error, without which noise would count as growth."""
-    assert slope([Sample(n, 5.0 + 2 * n) for n in range(10)]) == (
-        pytest.approx(2.0),
-        pytest.approx(0),
-    )
-    growth, error = slope(samples(0.0))
-    assert abs(growth) < 3 * error
-    assert slope([])[1] == float("inf")
 
 
 def test_growth_leftovers_and_errors_are_problems() -> None:
@@ -35,7 +20,7 @@ def test_growth_leftovers_and_errors_are_problems() -> None:
         soak = Soak(kafka, 1)
         soak.samples = samples(0.0)
         assert problems(soak, BEFORE, Counts(9, 20, 3), []) == []
-        soak.samples = samples(5 * SLOPE_MAX)
+        soak.samples = samples(5 * GROWTH_MAX)
         found = problems(soak, BEFORE, Counts(10, 21, 3), ["Traceback"])
     assert [each.partition(":")[0].split(" by")[0] for each in found] == [
         "error in the log", "memory grows", "descriptors",
