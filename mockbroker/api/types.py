@@ -496,6 +496,108 @@ class SetQuotaDict(TypedDict, total=False):
     value: float | None
 
 
+class AcquiredRecordsDict(TypedDict, total=False):
+    """The acquired records of a share partition: those of the members that the glob `member`
+    matches, all or those at `offsets`.
+    """
+
+    group: Required[str]
+    topic: Required[str]
+    partition: Required[int]
+    offsets: Sequence[int] | None
+    member: str
+
+
+class RecordsInFlightDict(TypedDict, total=False):
+    """Records in flight, by their offsets."""
+
+    group: Required[str]
+    topic: Required[str]
+    partition: Required[int]
+    offsets: Required[Sequence[int]]
+
+
+class DeliveryCountDict(TypedDict, total=False):
+    """The delivery count of records in flight, all or those at `offsets`. Without `count` it is
+    such that one delivery is left at most: the limit, or one less for a record that no member has.
+    """
+
+    group: Required[str]
+    topic: Required[str]
+    partition: Required[int]
+    offsets: Sequence[int] | None
+    count: int | None
+
+
+class ShareMemberDict(TypedDict, total=False):
+    """The members of a share group whose ids the glob `member` matches; by default all."""
+
+    group: Required[str]
+    member: str
+
+
+class MoveShareCoordinatorDict(TypedDict, total=False):
+    """A share partition, and the broker that becomes its share coordinator."""
+
+    group: Required[str]
+    topic: Required[str]
+    partition: Required[int]
+    node: Required[int]
+
+
+class UnloadShareCoordinatorDict(TypedDict, total=False):
+    """A share partition. The load takes `load`."""
+
+    group: Required[str]
+    topic: Required[str]
+    partition: Required[int]
+    load: int | str
+
+
+class StaleTopologyDict(TypedDict, total=False):
+    """The members of a streams group that the glob `member` matches, by default all; until
+    `release`.
+    """
+
+    group: Required[str]
+    member: str
+    release: bool
+
+
+class LoseInternalTopicDict(TypedDict, total=False):
+    """A streams group and one of its internal topics; until `release`."""
+
+    group: Required[str]
+    topic: Required[str]
+    release: bool
+
+
+class AssignTasksDict(TypedDict, total=False):
+    """Assignments of tasks, {member: {kind: {subtopology: [partition, …]}}}; members are globs as
+    for `expire_member`.
+    """
+
+    group: Required[str]
+    assignments: Required[Mapping[str, TaskAssignmentDict]]
+
+
+class TaskAssignmentDict(TypedDict, total=False):
+    """The tasks of a member by kind, {subtopology: [partition, …]}; a kind that is left out stays
+    as it is.
+    """
+
+    active: Mapping[str, Sequence[int]] | None
+    standby: Mapping[str, Sequence[int]] | None
+    warmup: Mapping[str, Sequence[int]] | None
+
+
+class ShutDownApplicationDict(TypedDict, total=False):
+    """A streams group, and the first member that the glob `member` matches."""
+
+    group: Required[str]
+    member: str
+
+
 class TransactionDict(TypedDict, total=False):
     """One transactional id."""
 
@@ -558,6 +660,17 @@ class ActionsDict(TypedDict, total=False):
     heal_network: HealNetworkDict | int | Sequence[int] | bool | None
     revoke_acl: RevokeAclDict | bool | None
     set_quota: SetQuotaDict
+    expire_acquisition_locks: AcquiredRecordsDict
+    hand_out_twice: AcquiredRecordsDict
+    archive_records: RecordsInFlightDict
+    set_delivery_count: DeliveryCountDict
+    release_records: ShareMemberDict
+    move_share_coordinator: MoveShareCoordinatorDict
+    unload_share_coordinator: UnloadShareCoordinatorDict
+    report_stale_topology: StaleTopologyDict
+    lose_internal_topic: LoseInternalTopicDict
+    assign_tasks: AssignTasksDict
+    shut_down_application: ShutDownApplicationDict
     fence_producer: TransactionDict | str
     expire_transaction: TransactionDict | str
     abort_transaction: AbortTransactionDict | str | bool | None
@@ -632,6 +745,17 @@ class EffectsDict(TypedDict, total=False):
     heal_network: HealNetworkDict | int | Sequence[int] | bool | None
     revoke_acl: RevokeAclDict | bool | None
     set_quota: SetQuotaDict
+    expire_acquisition_locks: AcquiredRecordsDict
+    hand_out_twice: AcquiredRecordsDict
+    archive_records: RecordsInFlightDict
+    set_delivery_count: DeliveryCountDict
+    release_records: ShareMemberDict
+    move_share_coordinator: MoveShareCoordinatorDict
+    unload_share_coordinator: UnloadShareCoordinatorDict
+    report_stale_topology: StaleTopologyDict
+    lose_internal_topic: LoseInternalTopicDict
+    assign_tasks: AssignTasksDict
+    shut_down_application: ShutDownApplicationDict
     fence_producer: TransactionDict | str
     expire_transaction: TransactionDict | str
     abort_transaction: AbortTransactionDict | str | bool | None
@@ -654,7 +778,10 @@ class MatchDict(TypedDict, total=False):
     a list matches any of its items. With `topic`, `topic_id` and `partition` the rule applies to
     the matching partitions of the request. If a request names several groups, members,
     transactional ids or producers, one must match. Of several groups or transactional ids the rule
-    applies to the matching ones. A rule is for clients' requests. With `between_brokers: true`,
+    applies to the matching ones. `acknowledge_type` is one in a ShareAcknowledge or ShareFetch;
+    the rule applies to the partitions with such acknowledgements. `delivery_count` is one of a
+    record in the answer to a ShareFetch; the rule applies to the partitions with such records, and
+    has effects on the answer only. A rule is for clients' requests. With `between_brokers: true`,
     `from_broker` (the sender) or `to_broker` (the receiver) it is for hops only, the requests
     between brokers.
     """
@@ -674,6 +801,12 @@ class MatchDict(TypedDict, total=False):
     instance_id: str | Sequence[str] | None
     transactional_id: str | Sequence[str] | None
     producer_id: int | Sequence[int] | None
+    acknowledge_type: (
+        Literal["accept", "release", "reject", "renew", "gap"]
+        | Sequence[Literal["accept", "release", "reject", "renew", "gap"]]
+        | None
+    )
+    delivery_count: int | Sequence[int] | BetweenDict | None
     client_id: str | Sequence[str] | None
     client_software: str | Sequence[str] | None
     principal: str | Sequence[str] | None
@@ -683,6 +816,13 @@ class MatchDict(TypedDict, total=False):
     isolation_level: Literal["read_committed", "read_uncommitted"] | int | None
     transactional: bool | None
     where: Mapping[str, object] | None
+
+
+class BetweenDict(TypedDict, total=False):
+    """A range of numbers, both ends included."""
+
+    min: int
+    max: int
 
 
 class NthConnectionDict(TypedDict, total=False):
@@ -823,6 +963,12 @@ class Conditions(TypedDict, total=False):
     instance_id: str | Sequence[str] | None
     transactional_id: str | Sequence[str] | None
     producer_id: int | Sequence[int] | None
+    acknowledge_type: (
+        Literal["accept", "release", "reject", "renew", "gap"]
+        | Sequence[Literal["accept", "release", "reject", "renew", "gap"]]
+        | None
+    )
+    delivery_count: int | Sequence[int] | BetweenDict | None
     client_id: str | Sequence[str] | None
     client_software: str | Sequence[str] | None
     principal: str | Sequence[str] | None
@@ -916,6 +1062,8 @@ PLACES: Mapping[str, tuple[str, str]] = {
     "instance_id": ("match", "instance_id"),
     "transactional_id": ("match", "transactional_id"),
     "producer_id": ("match", "producer_id"),
+    "acknowledge_type": ("match", "acknowledge_type"),
+    "delivery_count": ("match", "delivery_count"),
     "client_id": ("match", "client_id"),
     "client_software": ("match", "client_software"),
     "principal": ("match", "principal"),

@@ -1,4 +1,4 @@
-"""`mockbroker groups`: consumer groups, their members and their lag."""
+"""`mockbroker groups`: groups, their members and their lag."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from mockbroker.client import Client
     from mockbroker.client.groups import PartitionLag
     from mockbroker_protocol.messages.describe_groups import DescribedGroupMember
+    from mockbroker_protocol.messages.streams_group_describe import TaskIds
 
 DEAD = "Dead"
 
 
 @click.group()
 def groups() -> None:
-    """List, describe, reset and delete consumer groups."""
+    """List, describe, reset and delete groups."""
 
 
 @groups.command("list")
@@ -51,8 +52,16 @@ def list_groups(client: Client, *, as_json: bool) -> None:
 def describe_group(client: Client, *, group: str, as_json: bool) -> None:
     """Show a group's members, committed offsets and lag.
 
-    The lag counts from the committed offset to the log end (the high watermark).
+    The lag counts from the committed offset to the log end (the high watermark). A share group has
+    the start offsets of its share partitions, a streams group its tasks.
     """
+    group_type = client.groups.type_of(group)
+    if group_type == "share":
+        _describe_share(client, group, as_json=as_json)
+        return
+    if group_type == "streams":
+        _describe_streams(client, group, as_json=as_json)
+        return
     described = client.groups.describe(group)
     lags = client.groups.lag(group)
     if described.group_state == DEAD and not lags:
@@ -154,6 +163,110 @@ def delete_groups(client: Client, *, names: tuple[str, ...], as_json: bool) -> N
         print_json({"deleted": names})
 
 
+def _describe_share(client: Client, group: str, *, as_json: bool) -> None:
+    described = client.groups.describe_share(group)
+    offsets = client.groups.share_offsets(group)
+    assigned = {
+        member.member_id: {
+            line.topic_name: sorted(line.partitions) for line in member.assignment.topic_partitions
+        }
+        for member in described.members
+    }
+    if as_json:
+        print_json(
+            {
+                "group": group,
+                "state": described.group_state,
+                "type": "share",
+                "protocol": described.assignor_name,
+                "members": [
+                    {
+                        "member_id": member.member_id,
+                        "client_id": member.client_id,
+                        "host": member.client_host,
+                        "assigned": assigned[member.member_id],
+                    }
+                    for member in described.members
+                ],
+                "partitions": [each._asdict() for each in offsets],
+            }
+        )
+        return
+    columns = ("TOPIC", "PARTITION", "START OFFSET", "LAG")
+    print_table(columns, offsets, title=f"{group}  {described.group_state}")
+    if described.members:
+        click.echo()
+        print_table(
+            ("MEMBER", "CLIENT", "HOST", "ASSIGNED"),
+            [
+                (m.member_id, m.client_id, m.client_host, _listed(assigned[m.member_id]))
+                for m in described.members
+            ],
+        )
+
+
+def _describe_streams(client: Client, group: str, *, as_json: bool) -> None:
+    described = client.groups.describe_streams(group)
+    lags = client.groups.lag(group)
+    members = [
+        {
+            "member_id": member.member_id,
+            "process_id": member.process_id,
+            "client_id": member.client_id,
+            "host": member.client_host,
+            "active": _tasks(member.assignment.active_tasks),
+            "standby": _tasks(member.assignment.standby_tasks),
+            "warmup": _tasks(member.assignment.warmup_tasks),
+        }
+        for member in described.members
+    ]
+    if as_json:
+        print_json(
+            {
+                "group": group,
+                "state": described.group_state,
+                "type": "streams",
+                "members": members,
+                "partitions": [_partition(lag) for lag in lags],
+                "lag": sum(lag.lag for lag in lags),
+            }
+        )
+        return
+    columns = ("TOPIC", "PARTITION", "COMMITTED", "LOG END", "LAG")
+    rows = [list(_partition(lag).values()) for lag in lags]
+    print_table(columns, rows, title=f"{group}  {described.group_state}")
+    if members:
+        click.echo()
+        print_table(
+            ("MEMBER", "PROCESS", "CLIENT", "ACTIVE", "STANDBY", "WARMUP"),
+            [
+                (
+                    m.member_id,
+                    m.process_id,
+                    m.client_id,
+                    *(
+                        _listed(_tasks(lines))
+                        for lines in (
+                            m.assignment.active_tasks,
+                            m.assignment.standby_tasks,
+                            m.assignment.warmup_tasks,
+                        )
+                    ),
+                )
+                for m in described.members
+            ],
+        )
+
+
+def _tasks(lines: list[TaskIds]) -> dict[str, list[int]]:
+    return {line.subtopology_id: line.partitions for line in lines}
+
+
+def _listed(partitions: dict[str, list[int]]) -> str:
+    """Partitions of topics, or of subtopologies, on one line."""
+    return " ".join(f"{name}:{','.join(map(str, each))}" for name, each in partitions.items())
+
+
 def _partition(lag: PartitionLag) -> dict[str, str | int]:
     return {
         "topic": lag.topic,
@@ -192,4 +305,4 @@ def _assigned(blob: bytes) -> str:
     assigned = _assignment(blob)
     if assigned is None:
         return "?"
-    return " ".join(f"{topic}:{','.join(map(str, parts))}" for topic, parts in assigned.items())
+    return _listed(assigned)

@@ -21,6 +21,8 @@ VIEWS: Mapping[str, str] = {
     "partitions": "/v1/partitions",
     "groups": "/v1/groups",
     "lag": "/v1/lag",
+    "share-partitions": "/v1/share-partitions",
+    "streams-tasks": "/v1/streams-tasks",
     "transactions": "/v1/transactions",
     "open-transactions": "/v1/transactions/open",
     "producers": "/v1/producers",
@@ -36,7 +38,8 @@ VIEWS: Mapping[str, str] = {
 @admin_command
 def show(api: AdminClient, what: str, arguments: tuple[str, ...], as_json: bool) -> None:
     """Print a table of WHAT: cluster, controller, brokers, topics, partitions, groups, lag,
-    transactions, open-transactions, producers, connections or telemetry.
+    share-partitions, streams-tasks, transactions, open-transactions, producers, connections or
+    telemetry.
 
     \b
     mockbroker show partitions topic=orders

@@ -1,8 +1,9 @@
-"""Consumer groups: list, describe with lag, reset offsets, delete."""
+"""Groups: list, describe with lag, reset offsets, delete."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -10,6 +11,8 @@ from mockbroker.client.consumer_groups import describe_consumer_group
 from mockbroker.client.consuming import EARLIEST, LATEST, Consumer
 from mockbroker.client.errors import check
 from mockbroker.client.router import Router
+from mockbroker_protocol.messages import describe_share_group_offsets as share_offsets
+from mockbroker_protocol.messages import share_group_describe, streams_group_describe
 from mockbroker_protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from mockbroker_protocol.messages.describe_groups import (
     DescribedGroup,
@@ -51,8 +54,17 @@ class PartitionLag(msgspec.Struct, frozen=True):
         return max(self.log_end - self.committed, 0)
 
 
+class ShareOffset(NamedTuple):
+    """The start offset of a share partition, and its lag; -1 if there is none yet."""
+
+    topic: str
+    partition: int
+    start_offset: int
+    lag: int
+
+
 class Groups:
-    """Administration of consumer groups."""
+    """Administration of groups."""
 
     def __init__(self, router: Router, consumer: Consumer) -> None:
         self._router = router
@@ -82,6 +94,58 @@ class Groups:
                 DescribeGroupsRequest(groups=[group])
             )
             described = response.groups[0]
+            check(described.error_code, f"group {group}", described.error_message)
+            return described
+
+        return self._router.retrying(attempt)
+
+    def type_of(self, group: str) -> str:
+        """`classic`, `consumer`, `share` or `streams`; empty for an unknown group."""
+        types = (each.group_type for each in self.all() if each.group_id == group)
+        return next(types, "").lower()
+
+    def describe_share(self, group: str) -> share_group_describe.DescribedGroup:
+        """State and members of a share group (KIP-932). Raises `BrokerError`."""
+
+        def attempt() -> share_group_describe.DescribedGroup:
+            request = share_group_describe.ShareGroupDescribeRequest(group_ids=[group])
+            response: share_group_describe.ShareGroupDescribeResponse = self._router.coordinator(
+                group
+            ).send(request)
+            (described,) = response.groups
+            check(described.error_code, f"group {group}", described.error_message)
+            return described
+
+        return self._router.retrying(attempt)
+
+    def share_offsets(self, group: str) -> list[ShareOffset]:
+        """The start offset and lag of each share partition, by topic and partition."""
+
+        def attempt() -> list[ShareOffset]:
+            asked = share_offsets.DescribeShareGroupOffsetsRequestGroup(group, None)
+            response: share_offsets.DescribeShareGroupOffsetsResponse = self._router.coordinator(
+                group
+            ).send(share_offsets.DescribeShareGroupOffsetsRequest([asked]))
+            (answered,) = response.groups
+            check(answered.error_code, f"offsets of group {group}", answered.error_message)
+            return sorted(
+                ShareOffset(topic.topic_name, row.partition_index, row.start_offset, row.lag)
+                for topic in answered.topics
+                for row in topic.partitions
+                if not row.error_code
+            )
+
+        return self._router.retrying(attempt)
+
+    def describe_streams(self, group: str) -> streams_group_describe.DescribedGroup:
+        """State, members and tasks of a streams group (KIP-1071). Raises `BrokerError`."""
+
+        def attempt() -> streams_group_describe.DescribedGroup:
+            request = streams_group_describe.StreamsGroupDescribeRequest(group_ids=[group])
+            response: streams_group_describe.StreamsGroupDescribeResponse = (
+                self._router.coordinator(group).send(request)
+            )
+            (described,) = response.groups
             check(described.error_code, f"group {group}", described.error_message)
             return described
 

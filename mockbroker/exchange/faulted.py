@@ -4,7 +4,7 @@ While there are rules, a connection matches each request against them. A request
 becomes a `FaultedExchange` with these steps:
 
     before     delays, holds, drops, edits of the request, refusals
-    applied    the handler, unless there is an answer already
+    applied    the handler, unless there is an answer already; then rules on the answer are decided
     after      edits of the answer, delays, holds, drops
     delivered  the frame of the answer: damaged, cut, slow, duplicated, out of order
 
@@ -59,6 +59,7 @@ class FaultedExchange:
         "_engine",
         "_exchange",
         "_facts",
+        "_fired",
         "_marks",
         "_request",
         "_response",
@@ -67,10 +68,10 @@ class FaultedExchange:
     def __init__(self, exchange: Exchange, engine: FaultEngine, fired: Fired) -> None:
         self._exchange = exchange
         self._engine = engine
-        facts, decisions = fired
-        self._facts = facts
-        self._decisions = decisions
-        self._marks = Marks(tuple(decision.rule.name for decision in decisions))
+        self._fired = fired
+        self._facts = fired.facts
+        self._decisions = fired.decisions
+        self._marks = Marks(_names(fired.decisions))
         exchange.mark(self._marks)
         self._request: Any = exchange.request
         self._response: Any = None
@@ -88,6 +89,7 @@ class FaultedExchange:
             refusal = await self._before()
             if self._response is None:
                 self._response = await self._applied(refusal)
+            self._decide()
             self._act()
             dropped = await self._after()
             await exchange.released()
@@ -155,6 +157,14 @@ class FaultedExchange:
         decision, effect = refusal
         header = self._exchange.header
         return await refused(header, self._request, decision.selection, effect, apply)
+
+    def _decide(self) -> None:
+        """Decide the rules that need the answer."""
+        if not self._fired.awaiting:
+            return
+        response = None if isinstance(self._response, Outcome) else self._decoded()
+        self._decisions += self._engine.evaluate_answer(self._fired, response)
+        self._marks.rules = _names(self._decisions)
 
     def _act(self) -> None:
         """Run the rules' actions, once the request is applied or never will be."""
@@ -304,3 +314,7 @@ class FaultedExchange:
             raise _EndedError(
                 None if held.verdict == DROP else delivery.Ending(held.verdict == RESET)
             )
+
+
+def _names(decisions: tuple[Decision, ...]) -> tuple[str, ...]:
+    return tuple(decision.rule.name for decision in decisions)

@@ -17,6 +17,7 @@ from mockbroker.core.faults.effects import answers, delivery, falsify, records
 from mockbroker.core.faults.partial import Selection, fresh, merge, part, put_error
 from mockbroker.core.faults.rows import every, request_rows, response_rows
 from mockbroker.core.faults.rules import api_key
+from mockbroker.core.faults.share_facts import ACKNOWLEDGING
 from mockbroker.core.ids import ZERO_UUID
 from mockbroker.handlers.base import Outcome
 from mockbroker.handlers.error_responses import error_response, refusal_of
@@ -40,6 +41,7 @@ _READS = frozenset(
         ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     )
 )
+_FETCHES = frozenset((ApiKey.FETCH, ApiKey.SHARE_FETCH))
 _TOPIC_IDS_SINCE = 13  # of Fetch
 
 _EDITS = (answers.Rewrite, delivery.Throttle, falsify.FalsifyApiVersions, falsify.FalsifyMetadata)
@@ -62,6 +64,14 @@ async def refused(
     key = header.api_key
     if not selection.limited or not has_partial_errors(key):
         return _error_for(header, request, effect)
+    if key in ACKNOWLEDGING:
+        from mockbroker.handlers.faulty_share_answers import without_acknowledgements
+
+        response = await handle(without_acknowledgements(key, request, selection))
+        if isinstance(response, Outcome):
+            return response
+        error = answers.error_code(effect.code)
+        return _with_errors(header, decoded(header, response), selection, error, effect.message)
     if key in _READS:
         return await _read_then_errors(header, request, selection, effect, handle)
     layout = request_rows(key)
@@ -120,6 +130,10 @@ def _with_errors(
 ) -> Any:
     key = header.api_key
     layout = response_rows(key)
+    if key in ACKNOWLEDGING:
+        from mockbroker.handlers.faulty_share_answers import with_errors
+
+        return with_errors(key, response, selection, error, message)
     if key != ApiKey.FETCH:
         return put_error(
             response, layout, selection, int(error), dict(refusal_of(key).fixed), message or ""
@@ -185,7 +199,7 @@ def decoded(header: RequestHeader, response: Any) -> Any:
 
 def is_edit(effect: object, key: int) -> bool:
     """Whether an effect edits the response of an API."""
-    return isinstance(effect, _EDITS) or (key == ApiKey.FETCH and isinstance(effect, _FETCH_EDITS))
+    return isinstance(effect, _EDITS) or (key in _FETCHES and isinstance(effect, _FETCH_EDITS))
 
 
 def edited_answer(

@@ -9,6 +9,8 @@ import pytest
 from mockbroker import Cluster
 from mockbroker.client import Client
 from tests.cli.conftest import Run, table
+from tests.support.share_member import RELEASE, ShareMember
+from tests.support.streams_member import StreamsMember, assign_at_once
 
 
 @pytest.fixture(autouse=True)
@@ -98,3 +100,31 @@ def test_a_group_is_deleted(on_cluster: Run):
     assert result.stderr.startswith("mockbroker: group g: ")
     again = on_cluster("groups", "delete", "g", status=1)
     assert again.stderr.endswith("(GROUP_ID_NOT_FOUND)\n")
+
+
+def test_a_share_group_has_start_offsets_and_lag(on_cluster: Run, mock_kafka: Cluster):
+    with ShareMember(mock_kafka, "sharing", "t", "m1") as member:
+        mock_kafka.topic("t").produce("new", partition=0)
+        assert member.acquired() == [(100, 100, 1)]
+        member.acknowledge((100, 100, [RELEASE]))
+        described = json.loads(on_cluster("groups", "describe", "sharing", "--json").stdout)
+        assert (described["type"], described["state"]) == ("share", "Stable")
+        assert [each["member_id"] for each in described["members"]] == ["m1"]
+        [row] = [each for each in described["partitions"] if each["partition"] == 0]
+        assert row == {"topic": "t", "partition": 0, "start_offset": 100, "lag": 1}
+        title, head, *_ = table(on_cluster("groups", "describe", "sharing"))
+        assert (title, head) == (
+            ["sharing", "Stable"],
+            ["TOPIC", "PARTITION", "START", "OFFSET", "LAG"],
+        )
+
+
+def test_a_streams_group_has_tasks(on_cluster: Run, mock_kafka: Cluster):
+    mock_kafka.call(lambda cluster: assign_at_once(cluster, "app"))
+    with Client(mock_kafka.bootstrap_servers) as client:
+        member = StreamsMember(client, "app", "t", "m1")
+        member.until(active=[0, 1])
+        described = json.loads(on_cluster("groups", "describe", "app", "--json").stdout)
+        [shown] = described["members"]
+        assert (described["type"], shown["active"]) == ("streams", {"0": [0, 1]})
+        assert "0:0,1" in on_cluster("groups", "describe", "app").stdout

@@ -21,7 +21,7 @@ from tests.mutation import judge, mirror
 ROOT = Path(__file__).resolve().parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 LISTING = Path(__file__).with_name("listing.py")
-PACKAGES = ("log", "replication", "groups", "transactions", "audit")
+PACKAGES = ("log", "replication", "groups", "share", "streams", "transactions", "audit")
 
 RATE_MIN = 0.9
 CPU_FACTOR, CPU_SPARE_S = 4, 20

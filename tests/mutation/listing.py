@@ -34,6 +34,8 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "log": ("mockbroker/core/log",),
     "replication": ("mockbroker/core/replication",),
     "groups": ("mockbroker/core/groups",),
+    "share": ("mockbroker/core/share", "mockbroker/core/groups/share"),
+    "streams": ("mockbroker/core/groups/streams",),
     "transactions": ("mockbroker/core/txn",),
     "audit": (
         "mockbroker/pipeline/convert", "mockbroker/pipeline/duck",
@@ -143,19 +145,24 @@ def meaning(text: str) -> str:
     return ast.dump(_Bare().visit(ast.parse(text)))
 
 
-def files(root: Path, places: tuple[str, ...]) -> list[str]:
+def files(root: Path, package: str) -> list[str]:
+    """What is in the places of a package, but for what another package has within them."""
+    places = PACKAGES[package]
+    others = tuple(f"{place}/" for name in PACKAGES.keys() - {package} for place in PACKAGES[name])
+    inner = tuple(each for each in others if each.startswith(tuple(f"{own}/" for own in places)))
     found = []
     for place in places:
         path = root / place
         under = [path] if path.is_file() else [*path.rglob("*.py"), *path.rglob("*.sql")]
         found += [each.relative_to(root).as_posix() for each in under]
+    found = [each for each in found if not each.startswith(inner)]
     return sorted(each for each in found if not any(part in each for part in LEFT_OUT))
 
 
 def sites(root: Path, package: str, known: dict[str, Operator]) -> list[list[Change]]:
     """The changes of a package, by the place that they change."""
     found: dict[tuple[str, Place], list[Change]] = defaultdict(list)
-    for path in files(root, PACKAGES[package]):
+    for path in files(root, package):
         for change in changes(root, path, known):
             found[path, change.place].append(change)
     return list(found.values())

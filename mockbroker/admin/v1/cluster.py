@@ -13,6 +13,8 @@ from mockbroker.core.cluster import Cluster
 from mockbroker.core.validation import Range
 from mockbroker.core.views.brokers import BrokerView, ClusterView, broker_views, cluster_view
 from mockbroker.core.views.groups import GroupView, LagView, group_views, lag_views
+from mockbroker.core.views.share import SharePartitionView, share_partition_views
+from mockbroker.core.views.streams import StreamsTaskView, streams_task_views
 from mockbroker.core.views.telemetry import TelemetryView, telemetry_views
 from mockbroker.core.views.topics import (
     PartitionView,
@@ -46,7 +48,7 @@ class RecordsQuery(msgspec.Struct):
     broker: int | None = None
 
 
-class LagQuery(msgspec.Struct):
+class GroupQuery(msgspec.Struct):
     group: str | None = None
 
 
@@ -101,6 +103,12 @@ def endpoints(api: Api) -> list[Endpoint]:
     async def lag(call: Call) -> list[LagView]:
         return await api.cluster(lambda c: lag_views(c, call.query.group))
 
+    async def share_partitions(call: Call) -> list[SharePartitionView]:
+        return await api.cluster(lambda c: share_partition_views(c, call.query.group))
+
+    async def streams_tasks(call: Call) -> list[StreamsTaskView]:
+        return await api.cluster(lambda c: streams_task_views(c, call.query.group))
+
     async def connections(call: Call) -> list[ConnectionView]:  # noqa: ARG001
         return await api.cluster(lambda _: connection_views(api))
 
@@ -142,7 +150,21 @@ def endpoints(api: Api) -> list[Endpoint]:
             gone,
         ),
         get("/v1/groups", "The groups", show(group_views), list[GroupView]),
-        get("/v1/lag", "Lag of groups", lag, list[LagView], LagQuery),
+        get("/v1/lag", "Lag of groups", lag, list[LagView], GroupQuery),
+        get(
+            "/v1/share-partitions",
+            "Share partitions with their records in flight",
+            share_partitions,
+            list[SharePartitionView],
+            GroupQuery,
+        ),
+        get(
+            "/v1/streams-tasks",
+            "Tasks of streams groups",
+            streams_tasks,
+            list[StreamsTaskView],
+            GroupQuery,
+        ),
         get(
             "/v1/transactions",
             "Transactional ids",

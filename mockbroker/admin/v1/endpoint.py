@@ -29,8 +29,8 @@ TAGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("topics", "partitions", "producers"),
     ),
     "groups": (
-        "Groups, their members, offsets and lag",
-        ("groups", "lag", "coordinator"),
+        "Groups, their members, offsets, lag, share partitions and tasks",
+        ("groups", "lag", "coordinator", "share-partitions", "streams-tasks"),
     ),
     "cluster": (
         "Brokers, the controller, transactions and connections",

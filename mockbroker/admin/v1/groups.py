@@ -31,12 +31,13 @@ OFFSETS_MAX = 10_000
 
 Offset = Annotated[int, Range(0, 2**63 - 1)]
 
-# Of classic groups and of consumer groups (KIP-848).
+# Of groups of all types.
 GroupStateName = Literal[
     "Assigning",
     "CompletingRebalance",
     "Dead",
     "Empty",
+    "NotReady",
     "PreparingRebalance",
     "Reconciling",
     "Stable",

@@ -13,7 +13,7 @@ from mockbroker.core.log.compaction import CompactionResult
 from mockbroker.core.log.manager import RetentionResult
 
 if TYPE_CHECKING:
-    from mockbroker.api.types import ClientsDict
+    from mockbroker.api.types import ClientsDict, TaskAssignmentDict
 
 
 class AsyncBrokerActions(AsyncHandle):
@@ -157,6 +157,16 @@ class AsyncTopicActions(AsyncHandle):
         """Delete a topic and create it again with the same replicas and configs. Its id changes."""
         await self._act("recreate_topic", {"topic": self.name})
 
+    async def lose_internal(self, group: str, *, release: bool = False) -> None:
+        """Let a streams group see one of its internal topics no longer.
+
+        Its members get MISSING_INTERNAL_TOPICS and lose their tasks. The topic itself stays as it
+        is, and nobody creates it.
+        """
+        await self._act(
+            "lose_internal_topic", {"group": group, "topic": self.name, "release": release}
+        )
+
 
 class AsyncPartitionActions(AsyncHandle):
     """Actions on a partition."""
@@ -264,6 +274,97 @@ class AsyncPartitionActions(AsyncHandle):
         )
         return done
 
+    async def expire_acquisition_locks(
+        self, group: str, *, offsets: Sequence[int] | None = None, member: str = "*"
+    ) -> int:
+        """End acquisition locks now, as at their deadline; returns the number of records.
+
+        The records are delivered again, or archived if their delivery count has reached the limit.
+        """
+        done: int = await self._act(
+            "expire_acquisition_locks",
+            {
+                "group": group,
+                "topic": self.topic,
+                "partition": self.index,
+                "offsets": offsets,
+                "member": member,
+            },
+            int,
+        )
+        return done
+
+    async def hand_out_twice(
+        self, group: str, *, offsets: Sequence[int] | None = None, member: str = "*"
+    ) -> int:
+        """Let the next fetch acquire records that a member has acquired; returns their number.
+
+        The broker forgets the member without a word: two members work on the record, and the
+        acknowledgement of the first is refused.
+        """
+        done: int = await self._act(
+            "hand_out_twice",
+            {
+                "group": group,
+                "topic": self.topic,
+                "partition": self.index,
+                "offsets": offsets,
+                "member": member,
+            },
+            int,
+        )
+        return done
+
+    async def archive_records(self, group: str, offsets: Sequence[int]) -> int:
+        """Archive records in flight, as after a reject; returns their number.
+
+        No member gets them again. The acknowledgement of a member that has one is refused.
+        """
+        done: int = await self._act(
+            "archive_records",
+            {"group": group, "topic": self.topic, "partition": self.index, "offsets": offsets},
+            int,
+        )
+        return done
+
+    async def set_delivery_count(
+        self, group: str, *, offsets: Sequence[int] | None = None, count: int | None = None
+    ) -> int:
+        """Set the delivery count of records in flight; returns their number."""
+        done: int = await self._act(
+            "set_delivery_count",
+            {
+                "group": group,
+                "topic": self.topic,
+                "partition": self.index,
+                "offsets": offsets,
+                "count": count,
+            },
+            int,
+        )
+        return done
+
+    async def move_share_coordinator(self, group: str, node: int) -> None:
+        """Move the share coordinator of a share partition to another broker.
+
+        The broker becomes the leader of the partition of `__share_group_state`, so it must be in
+        the ISR. All share partitions of that partition move.
+        """
+        await self._act(
+            "move_share_coordinator",
+            {"group": group, "topic": self.topic, "partition": self.index, "node": node},
+        )
+
+    async def unload_share_coordinator(self, group: str, *, load: int | str = 0) -> None:
+        """Unload the share coordinator of a share partition, and load it again.
+
+        Meanwhile brokers get COORDINATOR_LOAD_IN_PROGRESS, and acknowledgements wait.
+        """
+        await self._act(
+            "unload_share_coordinator",
+            {"group": group, "topic": self.topic, "partition": self.index, "load": load},
+        )
+
     async def abort_transaction(self, producer_id: int) -> None:
         """Abort an open transaction as EndTxn does; the producer gets no response.
 
@@ -337,6 +438,157 @@ class AsyncGroupActions(AsyncHandle):
         So do members of a streams group; they get the active tasks that read the partitions.
         """
         await self._act("assign_group", {"group": self.group_id, "assignments": assignments})
+
+    async def expire_acquisition_locks(
+        self, topic: str, partition: int, *, offsets: Sequence[int] | None = None, member: str = "*"
+    ) -> int:
+        """End acquisition locks now, as at their deadline; returns the number of records.
+
+        The records are delivered again, or archived if their delivery count has reached the limit.
+        """
+        done: int = await self._act(
+            "expire_acquisition_locks",
+            {
+                "group": self.group_id,
+                "topic": topic,
+                "partition": partition,
+                "offsets": offsets,
+                "member": member,
+            },
+            int,
+        )
+        return done
+
+    async def hand_out_twice(
+        self, topic: str, partition: int, *, offsets: Sequence[int] | None = None, member: str = "*"
+    ) -> int:
+        """Let the next fetch acquire records that a member has acquired; returns their number.
+
+        The broker forgets the member without a word: two members work on the record, and the
+        acknowledgement of the first is refused.
+        """
+        done: int = await self._act(
+            "hand_out_twice",
+            {
+                "group": self.group_id,
+                "topic": topic,
+                "partition": partition,
+                "offsets": offsets,
+                "member": member,
+            },
+            int,
+        )
+        return done
+
+    async def archive_records(self, topic: str, partition: int, offsets: Sequence[int]) -> int:
+        """Archive records in flight, as after a reject; returns their number.
+
+        No member gets them again. The acknowledgement of a member that has one is refused.
+        """
+        done: int = await self._act(
+            "archive_records",
+            {"group": self.group_id, "topic": topic, "partition": partition, "offsets": offsets},
+            int,
+        )
+        return done
+
+    async def set_delivery_count(
+        self,
+        topic: str,
+        partition: int,
+        *,
+        offsets: Sequence[int] | None = None,
+        count: int | None = None,
+    ) -> int:
+        """Set the delivery count of records in flight; returns their number."""
+        done: int = await self._act(
+            "set_delivery_count",
+            {
+                "group": self.group_id,
+                "topic": topic,
+                "partition": partition,
+                "offsets": offsets,
+                "count": count,
+            },
+            int,
+        )
+        return done
+
+    async def release_records(self, member: str = "*") -> int:
+        """Release all records that members have acquired, as when their share sessions end;
+        returns their number.
+
+        The members keep their sessions. Their acknowledgements of these records are refused.
+        """
+        done: int = await self._act(
+            "release_records", {"group": self.group_id, "member": member}, int
+        )
+        return done
+
+    async def move_share_coordinator(self, topic: str, partition: int, node: int) -> None:
+        """Move the share coordinator of a share partition to another broker.
+
+        The broker becomes the leader of the partition of `__share_group_state`, so it must be in
+        the ISR. All share partitions of that partition move.
+        """
+        await self._act(
+            "move_share_coordinator",
+            {"group": self.group_id, "topic": topic, "partition": partition, "node": node},
+        )
+
+    async def unload_share_coordinator(
+        self, topic: str, partition: int, *, load: int | str = 0
+    ) -> None:
+        """Unload the share coordinator of a share partition, and load it again.
+
+        Meanwhile brokers get COORDINATOR_LOAD_IN_PROGRESS, and acknowledgements wait.
+        """
+        await self._act(
+            "unload_share_coordinator",
+            {"group": self.group_id, "topic": topic, "partition": partition, "load": load},
+        )
+
+    async def report_stale_topology(self, *, member: str = "*", release: bool = False) -> list[str]:
+        """Tell members in each heartbeat that their topology is stale (STALE_TOPOLOGY); returns
+        their ids.
+
+        They keep their tasks.
+        """
+        done: list[str] = await self._act(
+            "report_stale_topology",
+            {"group": self.group_id, "member": member, "release": release},
+            list[str],
+        )
+        return done
+
+    async def lose_internal_topic(self, topic: str, *, release: bool = False) -> None:
+        """Let a streams group see one of its internal topics no longer.
+
+        Its members get MISSING_INTERNAL_TOPICS and lose their tasks. The topic itself stays as it
+        is, and nobody creates it.
+        """
+        await self._act(
+            "lose_internal_topic", {"group": self.group_id, "topic": topic, "release": release}
+        )
+
+    async def assign_tasks(self, assignments: Mapping[str, TaskAssignmentDict]) -> None:
+        """Override the assignor's tasks of a streams group; empty assignments remove the override.
+
+        Members get them with their next heartbeats, until the group changes. A warm-up task, which
+        no assignor of Kafka 4.3 hands out, can be forced in this way.
+        """
+        await self._act("assign_tasks", {"group": self.group_id, "assignments": assignments})
+
+    async def shut_down_application(self, member: str = "*") -> str:
+        """Tell all members that one of them requested a shutdown of the application; returns its
+        id.
+
+        Each gets SHUTDOWN_APPLICATION with its heartbeats until all members have left.
+        """
+        done: str = await self._act(
+            "shut_down_application", {"group": self.group_id, "member": member}, str
+        )
+        return done
 
 
 class AsyncTransactionActions(AsyncHandle):

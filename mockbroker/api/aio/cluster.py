@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from mockbroker.core.snapshot.restore import Producers
     from mockbroker.core.views.brokers import BrokerView
     from mockbroker.core.views.groups import GroupView, LagView
+    from mockbroker.core.views.share import SharePartitionView
     from mockbroker.core.views.stored import StoredRecord
+    from mockbroker.core.views.streams import StreamsTaskView
     from mockbroker.core.views.telemetry import TelemetryView
     from mockbroker.core.views.topics import PartitionView, StoredProducerView, TopicView
     from mockbroker.core.views.transactions import OpenTransactionView, TransactionView
@@ -134,6 +136,20 @@ class AsyncCluster(AsyncClusterActions):
     async def groups(self) -> list[GroupView]:
         """The groups and their members."""
         found: list[GroupView] = await self._ask("GET", "/v1/groups")
+        return found
+
+    async def share_partitions(self, group_id: str | None = None) -> list[SharePartitionView]:
+        """The share partitions of all share groups, or of one (KIP-932)."""
+        query = {"group": group_id}
+        found: list[SharePartitionView] = await self._ask(
+            "GET", "/v1/share-partitions", query=query
+        )
+        return found
+
+    async def streams_tasks(self, group_id: str | None = None) -> list[StreamsTaskView]:
+        """The tasks of all streams groups, or of one (KIP-1071)."""
+        query = {"group": group_id}
+        found: list[StreamsTaskView] = await self._ask("GET", "/v1/streams-tasks", query=query)
         return found
 
     async def telemetry(self) -> list[TelemetryView]:

@@ -16,6 +16,8 @@ from mockbroker.core.validation import nearest
 from mockbroker.core.views.brokers import BrokerView
 from mockbroker.core.views.coordinators import CoordinatorView
 from mockbroker.core.views.groups import GroupView, LagView, MemberView
+from mockbroker.core.views.share import SharePartitionView
+from mockbroker.core.views.streams import StreamsTaskView
 from mockbroker.core.views.transactions import TransactionView
 
 # In real time.
@@ -101,6 +103,20 @@ class AsyncGroup(AsyncGroupActions):
     async def lags(self) -> list[LagView]:
         """Its lag, by partition."""
         found: list[LagView] = await self._ask("GET", "/v1/lag", query={"group": self.group_id})
+        return found
+
+    async def share_partitions(self) -> list[SharePartitionView]:
+        """The partitions that it reads as a share group, with their records in flight."""
+        found: list[SharePartitionView] = await self._ask(
+            "GET", "/v1/share-partitions", query={"group": self.group_id}
+        )
+        return found
+
+    async def tasks(self) -> list[StreamsTaskView]:
+        """The tasks that it has as a streams group."""
+        found: list[StreamsTaskView] = await self._ask(
+            "GET", "/v1/streams-tasks", query={"group": self.group_id}
+        )
         return found
 
     async def lag(self) -> int:

@@ -13,7 +13,7 @@ from mockbroker.core.log.compaction import CompactionResult
 from mockbroker.core.log.manager import RetentionResult
 
 if TYPE_CHECKING:
-    from mockbroker.api.types import ClientsDict
+    from mockbroker.api.types import ClientsDict, TaskAssignmentDict
 
 
 class BrokerActions(Handle):
@@ -153,6 +153,14 @@ class TopicActions(Handle):
         """Delete a topic and create it again with the same replicas and configs. Its id changes."""
         self._act("recreate_topic", {"topic": self.name})
 
+    def lose_internal(self, group: str, *, release: bool = False) -> None:
+        """Let a streams group see one of its internal topics no longer.
+
+        Its members get MISSING_INTERNAL_TOPICS and lose their tasks. The topic itself stays as it
+        is, and nobody creates it.
+        """
+        self._act("lose_internal_topic", {"group": group, "topic": self.name, "release": release})
+
 
 class PartitionActions(Handle):
     """Actions on a partition."""
@@ -256,6 +264,97 @@ class PartitionActions(Handle):
         )
         return done
 
+    def expire_acquisition_locks(
+        self, group: str, *, offsets: Sequence[int] | None = None, member: str = "*"
+    ) -> int:
+        """End acquisition locks now, as at their deadline; returns the number of records.
+
+        The records are delivered again, or archived if their delivery count has reached the limit.
+        """
+        done: int = self._act(
+            "expire_acquisition_locks",
+            {
+                "group": group,
+                "topic": self.topic,
+                "partition": self.index,
+                "offsets": offsets,
+                "member": member,
+            },
+            int,
+        )
+        return done
+
+    def hand_out_twice(
+        self, group: str, *, offsets: Sequence[int] | None = None, member: str = "*"
+    ) -> int:
+        """Let the next fetch acquire records that a member has acquired; returns their number.
+
+        The broker forgets the member without a word: two members work on the record, and the
+        acknowledgement of the first is refused.
+        """
+        done: int = self._act(
+            "hand_out_twice",
+            {
+                "group": group,
+                "topic": self.topic,
+                "partition": self.index,
+                "offsets": offsets,
+                "member": member,
+            },
+            int,
+        )
+        return done
+
+    def archive_records(self, group: str, offsets: Sequence[int]) -> int:
+        """Archive records in flight, as after a reject; returns their number.
+
+        No member gets them again. The acknowledgement of a member that has one is refused.
+        """
+        done: int = self._act(
+            "archive_records",
+            {"group": group, "topic": self.topic, "partition": self.index, "offsets": offsets},
+            int,
+        )
+        return done
+
+    def set_delivery_count(
+        self, group: str, *, offsets: Sequence[int] | None = None, count: int | None = None
+    ) -> int:
+        """Set the delivery count of records in flight; returns their number."""
+        done: int = self._act(
+            "set_delivery_count",
+            {
+                "group": group,
+                "topic": self.topic,
+                "partition": self.index,
+                "offsets": offsets,
+                "count": count,
+            },
+            int,
+        )
+        return done
+
+    def move_share_coordinator(self, group: str, node: int) -> None:
+        """Move the share coordinator of a share partition to another broker.
+
+        The broker becomes the leader of the partition of `__share_group_state`, so it must be in
+        the ISR. All share partitions of that partition move.
+        """
+        self._act(
+            "move_share_coordinator",
+            {"group": group, "topic": self.topic, "partition": self.index, "node": node},
+        )
+
+    def unload_share_coordinator(self, group: str, *, load: int | str = 0) -> None:
+        """Unload the share coordinator of a share partition, and load it again.
+
+        Meanwhile brokers get COORDINATOR_LOAD_IN_PROGRESS, and acknowledgements wait.
+        """
+        self._act(
+            "unload_share_coordinator",
+            {"group": group, "topic": self.topic, "partition": self.index, "load": load},
+        )
+
     def abort_transaction(self, producer_id: int) -> None:
         """Abort an open transaction as EndTxn does; the producer gets no response.
 
@@ -329,6 +428,153 @@ class GroupActions(Handle):
         So do members of a streams group; they get the active tasks that read the partitions.
         """
         self._act("assign_group", {"group": self.group_id, "assignments": assignments})
+
+    def expire_acquisition_locks(
+        self, topic: str, partition: int, *, offsets: Sequence[int] | None = None, member: str = "*"
+    ) -> int:
+        """End acquisition locks now, as at their deadline; returns the number of records.
+
+        The records are delivered again, or archived if their delivery count has reached the limit.
+        """
+        done: int = self._act(
+            "expire_acquisition_locks",
+            {
+                "group": self.group_id,
+                "topic": topic,
+                "partition": partition,
+                "offsets": offsets,
+                "member": member,
+            },
+            int,
+        )
+        return done
+
+    def hand_out_twice(
+        self, topic: str, partition: int, *, offsets: Sequence[int] | None = None, member: str = "*"
+    ) -> int:
+        """Let the next fetch acquire records that a member has acquired; returns their number.
+
+        The broker forgets the member without a word: two members work on the record, and the
+        acknowledgement of the first is refused.
+        """
+        done: int = self._act(
+            "hand_out_twice",
+            {
+                "group": self.group_id,
+                "topic": topic,
+                "partition": partition,
+                "offsets": offsets,
+                "member": member,
+            },
+            int,
+        )
+        return done
+
+    def archive_records(self, topic: str, partition: int, offsets: Sequence[int]) -> int:
+        """Archive records in flight, as after a reject; returns their number.
+
+        No member gets them again. The acknowledgement of a member that has one is refused.
+        """
+        done: int = self._act(
+            "archive_records",
+            {"group": self.group_id, "topic": topic, "partition": partition, "offsets": offsets},
+            int,
+        )
+        return done
+
+    def set_delivery_count(
+        self,
+        topic: str,
+        partition: int,
+        *,
+        offsets: Sequence[int] | None = None,
+        count: int | None = None,
+    ) -> int:
+        """Set the delivery count of records in flight; returns their number."""
+        done: int = self._act(
+            "set_delivery_count",
+            {
+                "group": self.group_id,
+                "topic": topic,
+                "partition": partition,
+                "offsets": offsets,
+                "count": count,
+            },
+            int,
+        )
+        return done
+
+    def release_records(self, member: str = "*") -> int:
+        """Release all records that members have acquired, as when their share sessions end;
+        returns their number.
+
+        The members keep their sessions. Their acknowledgements of these records are refused.
+        """
+        done: int = self._act("release_records", {"group": self.group_id, "member": member}, int)
+        return done
+
+    def move_share_coordinator(self, topic: str, partition: int, node: int) -> None:
+        """Move the share coordinator of a share partition to another broker.
+
+        The broker becomes the leader of the partition of `__share_group_state`, so it must be in
+        the ISR. All share partitions of that partition move.
+        """
+        self._act(
+            "move_share_coordinator",
+            {"group": self.group_id, "topic": topic, "partition": partition, "node": node},
+        )
+
+    def unload_share_coordinator(self, topic: str, partition: int, *, load: int | str = 0) -> None:
+        """Unload the share coordinator of a share partition, and load it again.
+
+        Meanwhile brokers get COORDINATOR_LOAD_IN_PROGRESS, and acknowledgements wait.
+        """
+        self._act(
+            "unload_share_coordinator",
+            {"group": self.group_id, "topic": topic, "partition": partition, "load": load},
+        )
+
+    def report_stale_topology(self, *, member: str = "*", release: bool = False) -> list[str]:
+        """Tell members in each heartbeat that their topology is stale (STALE_TOPOLOGY); returns
+        their ids.
+
+        They keep their tasks.
+        """
+        done: list[str] = self._act(
+            "report_stale_topology",
+            {"group": self.group_id, "member": member, "release": release},
+            list[str],
+        )
+        return done
+
+    def lose_internal_topic(self, topic: str, *, release: bool = False) -> None:
+        """Let a streams group see one of its internal topics no longer.
+
+        Its members get MISSING_INTERNAL_TOPICS and lose their tasks. The topic itself stays as it
+        is, and nobody creates it.
+        """
+        self._act(
+            "lose_internal_topic", {"group": self.group_id, "topic": topic, "release": release}
+        )
+
+    def assign_tasks(self, assignments: Mapping[str, TaskAssignmentDict]) -> None:
+        """Override the assignor's tasks of a streams group; empty assignments remove the override.
+
+        Members get them with their next heartbeats, until the group changes. A warm-up task, which
+        no assignor of Kafka 4.3 hands out, can be forced in this way.
+        """
+        self._act("assign_tasks", {"group": self.group_id, "assignments": assignments})
+
+    def shut_down_application(self, member: str = "*") -> str:
+        """Tell all members that one of them requested a shutdown of the application; returns its
+        id.
+
+        Each gets SHUTDOWN_APPLICATION with its heartbeats until all members have left.
+        """
+        done: str = self._act(
+            "shut_down_application", {"group": self.group_id, "member": member}, str
+        )
+        return done
 
 
 class TransactionActions(Handle):

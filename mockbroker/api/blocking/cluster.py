@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from mockbroker.core.snapshot.restore import Producers
     from mockbroker.core.views.brokers import BrokerView
     from mockbroker.core.views.groups import GroupView, LagView
+    from mockbroker.core.views.share import SharePartitionView
     from mockbroker.core.views.stored import StoredRecord
+    from mockbroker.core.views.streams import StreamsTaskView
     from mockbroker.core.views.telemetry import TelemetryView
     from mockbroker.core.views.topics import PartitionView, StoredProducerView, TopicView
     from mockbroker.core.views.transactions import OpenTransactionView, TransactionView
@@ -137,6 +139,18 @@ class BlockingCluster(ClusterActions):
     def groups(self) -> list[GroupView]:
         """The groups and their members."""
         found: list[GroupView] = self._ask("GET", "/v1/groups")
+        return found
+
+    def share_partitions(self, group_id: str | None = None) -> list[SharePartitionView]:
+        """The share partitions of all share groups, or of one (KIP-932)."""
+        query = {"group": group_id}
+        found: list[SharePartitionView] = self._ask("GET", "/v1/share-partitions", query=query)
+        return found
+
+    def streams_tasks(self, group_id: str | None = None) -> list[StreamsTaskView]:
+        """The tasks of all streams groups, or of one (KIP-1071)."""
+        query = {"group": group_id}
+        found: list[StreamsTaskView] = self._ask("GET", "/v1/streams-tasks", query=query)
         return found
 
     def telemetry(self) -> list[TelemetryView]:

@@ -13,6 +13,8 @@ from mockbroker.core.actions.network import NetworkActions
 from mockbroker.core.actions.partitions import PartitionActions
 from mockbroker.core.actions.registry import ACTIONS, find_action, parse_action
 from mockbroker.core.actions.security import SecurityActions
+from mockbroker.core.actions.share import ShareActions
+from mockbroker.core.actions.streams import StreamsActions
 from mockbroker.core.actions.transactions import TransactionActions
 
 __all__ = ["ACTIONS", "Actions", "find_action", "parse_action"]
@@ -25,6 +27,8 @@ class Actions(
     LogActions,
     CoordinatorActions,
     GroupActions,
+    ShareActions,
+    StreamsActions,
     TransactionActions,
     ClockActions,
     SecurityActions,

@@ -12,7 +12,8 @@ import msgspec
 from mockbroker.core.actions.registry import action
 from mockbroker.core.errors import ActionError
 from mockbroker.core.groups.group import required_members
-from mockbroker.core.validation import Count
+from mockbroker.core.validation import Count, nearest
+from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster_state import ClusterState
@@ -62,7 +63,7 @@ class GroupActions:
         """Start a rebalance: members of a classic group must join again; a group of another type
         gets a new epoch.
         """
-        shard, group = _group(cluster, wanted.group)
+        shard, group = find_group(cluster, wanted.group)
         shard.runner(group).rebalance(group)
 
     @action(GroupMember)
@@ -72,7 +73,7 @@ class GroupActions:
 
         Their next request is refused.
         """
-        shard, group = _group(cluster, wanted.group)
+        shard, group = find_group(cluster, wanted.group)
         gone = required_members(group, wanted.member)
         shard.runner(group).expire(group, gone)
         return gone
@@ -84,7 +85,7 @@ class GroupActions:
 
         A streams group refuses it, as that request does.
         """
-        shard, group = _group(cluster, wanted.group)
+        shard, group = find_group(cluster, wanted.group)
         gone = required_members(group, wanted.member)
         shard.runner(group).kick(group, gone)
         return gone
@@ -96,7 +97,7 @@ class GroupActions:
 
         The new member sends no requests. Its session expires after the member's session timeout.
         """
-        shard, group = _group(cluster, wanted.group)
+        shard, group = find_group(cluster, wanted.group)
         shard.runner(group).fence_instance(group, wanted.instance_id)
 
     @action(AssignGroup)
@@ -108,15 +109,24 @@ class GroupActions:
         Members of a consumer group get them with their next heartbeats, until the group changes.
         So do members of a streams group; they get the active tasks that read the partitions.
         """
-        shard, group = _group(cluster, wanted.group)
+        shard, group = find_group(cluster, wanted.group)
         shard.runner(group).assign(group, wanted.assignments)
 
 
-def _group(cluster: ClusterState, group_id: str) -> tuple[GroupShard, core_group.Group]:
+def find_group(cluster: ClusterState, group_id: str) -> tuple[GroupShard, core_group.Group]:
+    """A group of any type, and its shard. Raises ActionError."""
     shard = cluster.group_shard(group_id)
     if shard is None:
         raise ActionError(f"group {group_id!r} has no coordinator just now")
     group = shard.groups.get(group_id)
     if group is None:
-        raise ActionError(f"there is no group {group_id!r}")
+        known = {
+            each
+            for broker in cluster.brokers.values()
+            if broker.has_groups
+            for loaded in broker.groups.shards()
+            if not isinstance(loaded, ErrorCode)
+            for each in loaded.groups
+        }
+        raise ActionError(f"there is no group {group_id!r}{nearest(group_id, known)}")
     return shard, group

@@ -225,6 +225,13 @@ class Broker:
         """Whether share groups have used this broker."""
         return self._share_partitions is not None
 
+    def share_session_keys(self, group_id: str, member_id: str) -> list[tuple[bytes, int]]:
+        """The topic ids and indexes of the partitions of a share session; none without one."""
+        if self._share_partitions is None:
+            return []
+        session = self._share_partitions.sessions.get((group_id, member_id))
+        return [] if session is None else list(session.partitions)
+
     @property
     def share_partitions(self) -> SharePartitionManager:
         """The share partitions that this broker leads, and the share sessions with it."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mockbroker.core.faults.active import ActiveRule
 
 KEYS_MAX = 4096
-_FETCH = int(ApiKey.FETCH)
+_FETCHES = frozenset((int(ApiKey.FETCH), int(ApiKey.SHARE_FETCH)))
 
 RequestKey = Callable[[Any], Hashable]
 
@@ -226,8 +226,8 @@ def _entities_key(api_key: int, version: int, kind: Entity) -> RequestKey | None
 
 def _targets_key(api_key: int) -> RequestKey | None:
     """The topics and partitions of a request, uninterpreted."""
-    if api_key == _FETCH:
-        return _no_key  # an incremental Fetch does not name all its partitions
+    if api_key in _FETCHES:
+        return _no_key  # an incremental fetch does not name all its partitions
     layout = request_rows(api_key) if api_key >= 0 else ()
     of_topics = [rows for rows in every(layout) if rows.kind is TOPIC_NAME]
     if not of_topics:

@@ -9,6 +9,7 @@ from mockbroker.core.faults.effects.connections import StallHandshake, is_at_acc
 from mockbroker.core.faults.matching import Matcher
 from mockbroker.core.faults.paths import dotted_paths, request_shape, response_shape
 from mockbroker.core.faults.rules import Match, Rule, api_key, api_keys, api_name, request_paths
+from mockbroker.core.faults.share_facts import ACKNOWLEDGING, SHARE_FETCH
 from mockbroker.core.validation import ValidationError
 from mockbroker_protocol import ApiKey
 
@@ -18,13 +19,39 @@ _OF_CONNECTIONS = frozenset(("broker", "listener", "source", "connection"))
 # The APIs of effects that exist for some APIs only. A rule without `api` is for these.
 ONLY_FOR: dict[str, frozenset[int]] = {
     "record_errors": frozenset((int(ApiKey.PRODUCE),)),
-    "corrupt_batch": frozenset((int(ApiKey.PRODUCE), int(ApiKey.FETCH))),
-    "duplicate_records": frozenset((int(ApiKey.FETCH),)),
-    "hide_records": frozenset((int(ApiKey.FETCH),)),
+    "corrupt_batch": frozenset((int(ApiKey.PRODUCE), int(ApiKey.FETCH), int(ApiKey.SHARE_FETCH))),
+    "duplicate_records": frozenset((int(ApiKey.FETCH), int(ApiKey.SHARE_FETCH))),
+    "hide_records": frozenset((int(ApiKey.FETCH), int(ApiKey.SHARE_FETCH))),
     "fail_reauthentication": frozenset((int(ApiKey.SASL_AUTHENTICATE),)),
     "falsify_api_versions": frozenset((int(ApiKey.API_VERSIONS),)),
     "falsify_metadata": frozenset((int(ApiKey.METADATA),)),
 }
+# The same for conditions of matches.
+MATCHED_ONLY_FOR: dict[str, frozenset[int]] = {
+    "acknowledge_type": ACKNOWLEDGING,
+    "delivery_count": frozenset((SHARE_FETCH,)),
+}
+# The effects of a rule that the answer decides; those with a phase, in the phase after.
+ANSWER_EFFECTS = frozenset(
+    (
+        "close",
+        "corrupt_batch",
+        "corrupt_reply",
+        "delay",
+        "drop_reply",
+        "duplicate_records",
+        "duplicate_reply",
+        "error_after",
+        "hide_records",
+        "hold",
+        "observe",
+        "reorder_replies",
+        "rewrite",
+        "slow",
+        "throttle",
+        "truncate_reply",
+    )
+)
 # The requests between brokers, and the effects that a rule can have on them.
 HOP_APIS = frozenset(
     (
@@ -50,6 +77,7 @@ HOP_FIELDS = frozenset(
         "api",
         "between_brokers",
         "from_broker",
+        "group",
         "partition",
         "producer_id",
         "to_broker",
@@ -65,12 +93,16 @@ _SASL = frozenset((int(ApiKey.SASL_HANDSHAKE), int(ApiKey.SASL_AUTHENTICATE)))
 def effective_api_keys(rule: Rule, path: str = "") -> frozenset[int]:
     """The APIs that a rule can fire for: those of its match, or of its effects; empty for all."""
     keys = api_keys(rule.match, f"{path}match.api")
+    limits = [
+        only for name, only in MATCHED_ONLY_FOR.items() if getattr(rule.match, name) is not None
+    ]
     for name, effect in rule.do.items():
-        only = ONLY_FOR.get(name)
         if isinstance(effect, StallHandshake) and effect.at == "sasl":
-            only = _SASL
-        if only is not None:
-            keys = keys & only if keys else only
+            limits.append(_SASL)
+        elif name in ONLY_FOR:
+            limits.append(ONLY_FOR[name])
+    for only in limits:
+        keys = keys & only if keys else only
     return keys
 
 
@@ -82,6 +114,7 @@ def check_rule(rule: Rule, path: str) -> None:
         if only is not None and keys and not keys & only:
             names = ", ".join(sorted(api_name(key) for key in only))
             raise ValidationError(f"{path}match.api", f"{name} is for {names}")
+    _check_share_match(rule, keys, path)
     if rule.match.is_for_hops:
         _check_hop(rule, keys, path)
     _check_accept(rule, path)
@@ -103,6 +136,38 @@ def check_rule(rule: Rule, path: str) -> None:
     for name in ("after_offset", "after_records"):
         if getattr(when, name) is not None and rule.match.topic is None:
             raise ValidationError(f"{path}when.{name}", "the match must name a topic")
+
+
+def _check_share_match(rule: Rule, keys: frozenset[int], path: str) -> None:
+    for name, only in MATCHED_ONLY_FOR.items():
+        if getattr(rule.match, name) is not None and keys and not keys & only:
+            names = " and ".join(sorted(api_name(key) for key in only))
+            raise ValidationError(f"{path}match.{name}", f"this is for {names}")
+    if rule.match.delivery_count is not None:
+        _check_answer_effects(rule, path)
+
+
+def _check_answer_effects(rule: Rule, path: str) -> None:
+    """Refuse effects that come before the answer, which alone has delivery counts."""
+    from mockbroker.core.actions import ACTIONS
+
+    for name, effect in rule.do.items():
+        if name in ACTIONS:
+            continue
+        if name not in ANSWER_EFFECTS:
+            raise ValidationError(
+                f"{path}do.{name}",
+                "the answer has the delivery counts, so the request is applied before; there are: "
+                + ", ".join(sorted(ANSWER_EFFECTS)),
+            )
+        if getattr(effect, "phase", delivery.AFTER) != delivery.AFTER:
+            raise ValidationError(
+                f"{path}do.{name}.phase", "the answer has the delivery counts: use after"
+            )
+        if isinstance(effect, answers.Rewrite) and effect.request:
+            raise ValidationError(
+                f"{path}do.{name}.request", "the answer has the delivery counts: rewrite that"
+            )
 
 
 def _check_hop(rule: Rule, keys: frozenset[int], path: str) -> None:

@@ -9,7 +9,7 @@ without rules pays one test for each request.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -50,8 +50,12 @@ class Decision(NamedTuple):
     selection: Selection
 
 
-Fired: TypeAlias = "tuple[Facts, tuple[Decision, ...]]"
-"""A request's facts, and the rules that fire for it."""
+class Fired(NamedTuple):
+    """A request's facts, the rules that fire for it, and those that its answer decides."""
+
+    facts: Facts
+    decisions: tuple[Decision, ...]
+    awaiting: tuple[ActiveRule, ...] = ()
 
 
 class RuledCluster(Protocol):
@@ -282,8 +286,24 @@ class FaultEngine:
         if not rules:
             return None
         facts = Facts(context, request)
+        awaiting = tuple(rule for rule in rules if rule.matcher.needs_answer)
+        if awaiting:
+            rules = [rule for rule in rules if not rule.matcher.needs_answer]
         decisions = self._decisions(rules, facts)
-        return (facts, decisions) if decisions else None
+        return Fired(facts, decisions, awaiting) if decisions or awaiting else None
+
+    def evaluate_answer(self, fired: Fired, response: Any) -> tuple[Decision, ...]:
+        """The rules that fire because of the answer, in order; `response` is None without one."""
+        decisions: tuple[Decision, ...] = ()
+        for rule in fired.awaiting:
+            selection = None
+            if response is not None and not rule.is_removed:
+                selection = rule.matcher.selection_of_answer(fired.facts, response)
+            if selection is None:
+                rule.failed["delivery_count"] = rule.failed.get("delivery_count", 0) + 1
+            elif self._fires(rule, fired.facts):
+                decisions += (Decision(rule, rule.effects, selection),)
+        return decisions
 
     def evaluate_accept(self, facts: Facts) -> tuple[Decision, ...]:
         """The rules that fire for an accepted connection, in order."""

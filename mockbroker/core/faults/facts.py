@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mockbroker.core.faults.share_facts import acknowledgements
 from mockbroker.core.ids import ZERO_UUID
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.declare import TRANSACTIONAL_ID, Entity
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mockbroker_protocol.headers import RequestHeader
 
 _FETCH = int(ApiKey.FETCH)
+_SHARE_FETCH = int(ApiKey.SHARE_FETCH)
 _PRODUCE = int(ApiKey.PRODUCE)
 NO_BROKER = -1
 
@@ -76,6 +78,12 @@ class KnownBroker(Protocol):
     def image(self) -> KnownTopics: ...
     @property
     def fetch_sessions(self) -> FetchSessions: ...
+
+    def share_session_keys(self, group_id: str, member_id: str) -> Iterable[tuple[bytes, int]]:
+        """The topic ids and indexes of the partitions of a share session (KIP-932); none without
+        one.
+        """
+        ...
 
 
 class Surroundings(Protocol):
@@ -157,6 +165,8 @@ class Facts:
     def _all_targets(self) -> Iterator[Target]:
         if self.api_key == _FETCH:
             yield from self._session_targets()
+        elif self.api_key == _SHARE_FETCH:
+            yield from self._share_session_targets()
         image = self.broker.image
         if means_all_topics(self.request, self.api_version):
             for topic in image.topics.values():
@@ -183,10 +193,35 @@ class Facts:
                 continue
             topic, partition = key
             if isinstance(topic, bytes):
-                yield Target(self._topic_name(topic) or topic.hex(), topic, partition)
+                yield self.target_of(topic, partition)
             else:
                 known = self.broker.image.topics.get(topic)
                 yield Target(topic, ZERO_UUID if known is None else known.topic_id, partition)
+
+    def _share_session_targets(self) -> Iterator[Target]:
+        """The partitions of a ShareFetch that are only in its share session (KIP-932)."""
+        request = self.request
+        if request.share_session_epoch <= 0:
+            return
+        said = {(t.topic_id, p.partition_index) for t in request.topics for p in t.partitions}
+        for forgotten in request.forgotten_topics_data:
+            said |= {(forgotten.topic_id, index) for index in forgotten.partitions}
+        keys = self.broker.share_session_keys(request.group_id or "", request.member_id or "")
+        for topic_id, partition in keys:
+            if (topic_id, partition) not in said:
+                yield self.target_of(topic_id, partition)
+
+    def target_of(self, topic_id: bytes, partition: int) -> Target:
+        """A partition that is named by the id of its topic."""
+        return Target(self._topic_name(topic_id) or topic_id.hex(), topic_id, partition)
+
+    @property
+    def acknowledged(self) -> list[tuple[Target, frozenset[int]]]:
+        """The partitions that the request acknowledges records of, with the acknowledge types."""
+        return [
+            (self.target_of(*partition), types)
+            for partition, types in acknowledgements(self.api_key, self.request)
+        ]
 
     # -- other facts -------------------------------------------------------------------------------
 

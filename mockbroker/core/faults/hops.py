@@ -377,7 +377,7 @@ def _contains(node_id: int, wanted: int | list[int] | None) -> bool:
 
 def _names_more_than_brokers(match: Match) -> bool:
     """Whether a match has fields that heartbeats and envelopes lack."""
-    about = (match.topic, match.topic_id, match.partition, match.transactional_id)
+    about = (match.topic, match.topic_id, match.partition, match.group, match.transactional_id)
     return any(each is not None for each in (*about, match.producer_id))
 
 

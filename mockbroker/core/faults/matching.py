@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from mockbroker.core.faults.facts import Facts
 from mockbroker.core.faults.partial import SELECTED_BY_ID, Selection, narrows
 from mockbroker.core.faults.paths import values_at
 from mockbroker.core.faults.rows import request_rows
-from mockbroker.core.faults.rules import Match, NthConnection, api_keys
+from mockbroker.core.faults.rules import Between, Match, NthConnection, api_keys
+from mockbroker.core.faults.share_facts import ACKNOWLEDGE_TYPES, deliveries
 from mockbroker.core.faults.texts import (
     source_matcher,
     text_matcher,
@@ -54,14 +55,27 @@ class Matcher:
     conditions are evaluated for each request.
     """
 
-    __slots__ = ("_chosen", "_filter", "api_keys", "conditions", "live")
+    __slots__ = (
+        "_chosen",
+        "_delivery_count",
+        "_filter",
+        "_types",
+        "api_keys",
+        "conditions",
+        "live",
+    )
 
     def __init__(self, match: Match, path: str = "match") -> None:
         """Raises ValidationError that names the invalid field."""
         self.api_keys = api_keys(match, f"{path}.api")
         self._filter = _target_filter(match, path)
+        self._types = _acknowledge_types(match)
+        self._delivery_count = _delivery_counts(match)
         self._chosen = _id_matchers(match, path)
         conditions = tuple(_conditions(match, path, self._filter))
+        if self._types is not None:
+            condition = MatchCondition("acknowledge_type", lambda facts: any(self._acks(facts)))
+            conditions = (*conditions, condition)
         self.live = tuple(_live_conditions(match, path))
         self.conditions = conditions
 
@@ -95,7 +109,29 @@ class Matcher:
 
     def selection(self, facts: Facts) -> Selection:
         """The selected part of a matching request."""
+        if self._types is not None:
+            return Selection(self._acks(facts), self._ids(facts), of_acknowledgements=True)
         return Selection(self._targets(facts), self._ids(facts))
+
+    def _acks(self, facts: Facts) -> Iterator[Target]:
+        """The partitions with acknowledgements of a matching type."""
+        wanted = self._types
+        assert wanted is not None
+        for target, types in facts.acknowledged:
+            if not wanted.isdisjoint(types) and self.may_select(target):
+                yield target
+
+    @property
+    def needs_answer(self) -> bool:
+        """Whether only the answer says whether a request matches."""
+        return self._delivery_count is not None
+
+    def selection_of_answer(self, facts: Facts, response: Any) -> Selection | None:
+        """The selected part of a ShareFetch whose answer has a matching delivery count, if any."""
+        assert self._delivery_count is not None
+        targets = [facts.target_of(*each) for each in deliveries(response, self._delivery_count)]
+        found = list(filter(self.may_select, targets))
+        return Selection(found) if found else None
 
     def _ids(self, facts: Facts) -> dict[Entity, list[str]] | None:
         """The matching groups and transactional ids, if the request names others as well."""
@@ -159,6 +195,23 @@ def _id_matchers(match: Match, path: str) -> dict[Entity, Callable[[str], bool]]
         for name, kind in ENTITIES.items()
         if kind in SELECTED_BY_ID and getattr(match, name) is not None
     }
+
+
+def _acknowledge_types(match: Match) -> frozenset[int] | None:
+    given = match.acknowledge_type
+    if given is None:
+        return None
+    names = given if isinstance(given, list) else [given]
+    return frozenset(ACKNOWLEDGE_TYPES[name] for name in names)
+
+
+def _delivery_counts(match: Match) -> Callable[[int], bool] | None:
+    wanted = match.delivery_count
+    if wanted is None:
+        return None
+    if isinstance(wanted, Between):
+        return lambda count: wanted.min <= count <= wanted.max
+    return _numbers(wanted).__contains__
 
 
 def _topic_ids(texts: str | list[str], path: str) -> frozenset[bytes]:

@@ -42,16 +42,20 @@ NO_TOPIC = RowTopic(None, ZERO_UUID)
 class Selection:
     """The part of a message that a rule selects: everything when not `limited`.
 
-    `targets` limits topics and partitions; `ids` limits groups and transactional ids.
+    `targets` limits topics and partitions; `ids` limits groups and transactional ids. With
+    `of_acknowledgements` only the acknowledgements of these partitions are selected (KIP-932).
     """
 
-    __slots__ = ("_ids", "_names", "_of_topics", "ids", "targets")
+    __slots__ = ("_ids", "_names", "_of_topics", "ids", "of_acknowledgements", "targets")
 
     def __init__(
         self,
         targets: Iterable[Target] | None,
         ids: Mapping[Entity, Collection[str]] | None = None,
+        *,
+        of_acknowledgements: bool = False,
     ) -> None:
+        self.of_acknowledgements = of_acknowledgements
         self._of_topics = targets is not None
         self.targets = list(targets or ())
         self.ids = ids or {}

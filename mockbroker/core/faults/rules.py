@@ -33,6 +33,16 @@ class NthConnection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nth: Positive
 
 
+class Between(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A range of numbers, both ends included."""
+
+    min: int = 0
+    max: int = cv.INT_MAX
+
+
+AcknowledgeType = Literal["accept", "release", "reject", "renew", "gap"]
+
+
 class Match(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions on a request; all must hold.
 
@@ -40,6 +50,11 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     `topic`, `topic_id` and `partition` the rule applies to the matching partitions of the request.
     If a request names several groups, members, transactional ids or producers, one must match. Of
     several groups or transactional ids the rule applies to the matching ones.
+
+    `acknowledge_type` is one in a ShareAcknowledge or ShareFetch; the rule applies to the
+    partitions with such acknowledgements. `delivery_count` is one of a record in the answer to a
+    ShareFetch; the rule applies to the partitions with such records, and has effects on the answer
+    only.
 
     A rule is for clients' requests. With `between_brokers: true`, `from_broker` (the sender) or
     `to_broker` (the receiver) it is for hops only, the requests between brokers.
@@ -60,6 +75,8 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     instance_id: Text = None
     transactional_id: Text = None
     producer_id: Ints = None
+    acknowledge_type: AcknowledgeType | list[AcknowledgeType] | None = None
+    delivery_count: int | list[int] | Between | None = None
     client_id: Text = None
     client_software: Text = None
     principal: Text = None

@@ -208,7 +208,7 @@ class PartitionChange:
         high_watermark = partition.high_watermark
         partition.elr = elr
         partition.last_known_elr = self._last_known_elr
-        partition.partition_epoch += self.times
+        partition.raise_partition_epoch(self.times)
         control.metadata.changed(partition.topic)
         if new_epoch:
             former_log = partition.log
@@ -216,8 +216,6 @@ class PartitionChange:
             emit_divergence(control.runtime, partition, former_log, unclean=unclean, why=reason)
         elif self.isr != former_isr:
             partition.set_isr(self.isr)
-        else:
-            partition.isr_in_flight = ()  # the leader repeats its request with the newer state
         if replicas_changed:
             self._emit_replicas(former_replicas)
         self._emit(former_leader, former_isr, high_watermark, new_epoch, unclean, reason)
@@ -355,7 +353,7 @@ def clear_eligible_leaders(control: ReplicationControl, topics: Iterable[Topic])
             if known.elr or known.last_known_elr:
                 partition = control.metadata.unshare(known)
                 partition.elr = partition.last_known_elr = ()
-                partition.partition_epoch += 1
+                partition.raise_partition_epoch()
                 control.metadata.changed(topic)
 
 

@@ -512,10 +512,18 @@ class Partition:
         log.producers.high_watermark_moved(high_watermark)
         self._refresh_last_stable_offset()
 
+    def raise_partition_epoch(self, by: int = 1) -> None:
+        """Note that the controller has changed the partition.
+
+        This replaces an ISR in flight: its request is refused, and the leader sends another one
+        (Partition.updateAssignmentAndIsr).
+        """
+        self.partition_epoch += by
+        self.isr_in_flight = _NO_ISR
+
     def set_isr(self, isr: list[int]) -> None:
         """Replace the ISR; a smaller one may let the high watermark move."""
         self.isr = isr
-        self.isr_in_flight = _NO_ISR
         if self._host.metadata.is_leader_object(self):
             self.advance_high_watermark()
         self.notify()

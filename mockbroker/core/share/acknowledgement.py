@@ -8,7 +8,7 @@ Source: SharePartition.acknowledge, .releaseAcquiredRecords, .releaseAcquisition
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from mockbroker.core.errors import ApiError
@@ -77,35 +77,42 @@ def release_acquired(share_partition: SharePartition, member_id: str, then: Then
         return state.is_acquired_by(member_id)
 
     for batch in share.batches:
-        for first, last, state in _parts(share, batch, leaves):
-            if leaves(state):
-                below = last < share.start_offset
-                state.begin(RecordEvent.LEAVE, limit, below_start=below)
-                _note(share, changes, StateChange(batch, first, last, *_written(state)))
+        for first, last, state in chosen_parts(share, batch, leaves):
+            below = last < share.start_offset
+            state.begin(RecordEvent.LEAVE, limit, below_start=below)
+            _note(share, changes, StateChange(batch, first, last, *_written(state)))
     _finish(share, changes, None, then)
 
 
 def expire_locks(share_partition: SharePartition) -> int | None:
     """End the acquisition locks that are due; returns the next deadline (ms), or None."""
+    now_ms = share_partition.now_ms()
+    expire(share_partition, lambda state: state.lock_is_over(now_ms))
+    return _next_deadline(share_partition, now_ms)
+
+
+def expire(
+    share_partition: SharePartition,
+    leaves: Callable[[InFlightState], bool],
+    offsets: Collection[int] | None = None,
+) -> int:
+    """End the locks of acquired records for which `leaves` holds, all or those at `offsets`.
+
+    Returns the number of records.
+    """
     share = share_partition
-    now_ms = share.now_ms()
     limit = share.configs.delivery_count_limit
     changes: list[StateChange] = []
-
-    def leaves(state: InFlightState) -> bool:
-        return state.lock_is_over(now_ms)
-
     for batch in share.batches:
-        for first, last, state in _parts(share, batch, leaves):
-            if leaves(state):
-                state.expire(limit, below_start=last < share.start_offset)
-                _note(share, changes, StateChange(batch, first, last, *_written(state)))
-                if state.state is RecordState.AVAILABLE:
-                    share.find_next_fetch_offset = True
+        for first, last, state in chosen_parts(share, batch, leaves, offsets):
+            state.expire(limit, below_start=last < share.start_offset)
+            _note(share, changes, StateChange(batch, first, last, *_written(state)))
+            if state.state is RecordState.AVAILABLE:
+                share.find_next_fetch_offset = True
     if changes:
         share.write(changes, lambda _: _move_start(share))
         share.notify()
-    return _next_deadline(share, now_ms)
+    return sum(change.last_offset - change.first_offset + 1 for change in changes)
 
 
 def _move_start(share: SharePartition) -> None:
@@ -117,30 +124,41 @@ def _next_deadline(share: SharePartition, now_ms: int) -> int | None:
     deadlines = (
         state.lock_deadline_ms
         for batch in share.batches
-        for _, _, state in _states(batch)
+        for _, _, state in batch.parts()
         if state.lock_deadline_ms > now_ms
     )
     return min(deadlines, default=None)
 
 
-def _states(batch: InFlightBatch) -> list[tuple[int, int, InFlightState]]:
-    """The states of a batch, each with its first and last offset."""
-    if batch.whole is not None:
-        return [(batch.first_offset, batch.last_offset, batch.whole)]
-    states = batch.states(batch.first_offset, batch.last_offset)
-    return [(offset, offset, state) for offset, state in states]
-
-
-def _parts(
-    share: SharePartition, batch: InFlightBatch, leaves: Callable[[InFlightState], bool]
+def chosen_parts(
+    share: SharePartition,
+    batch: InFlightBatch,
+    chosen: Callable[[InFlightState], bool],
+    offsets: Collection[int] | None = None,
 ) -> list[tuple[int, int, InFlightState]]:
-    """The same; a batch that leaves and that the SPSO divides is split, because its parts get
-    different states.
+    """The chosen states of a batch, all or those at `offsets`, each with its first and last offset.
+
+    A chosen batch that is not wholly at `offsets`, or that the SPSO divides, is split, because its
+    parts get different states.
     """
     whole = batch.whole
-    if whole is not None and batch.contains_start(share.start_offset) and leaves(whole):
-        batch.split()
-    return _states(batch)
+    if whole is not None:
+        if not chosen(whole):
+            return []
+        inside = batch.count if offsets is None else _count_inside(batch, offsets)
+        if inside == 0:
+            return []
+        if inside < batch.count or batch.contains_start(share.start_offset):
+            batch.split()
+    return [
+        part
+        for part in batch.parts()
+        if chosen(part[2]) and (offsets is None or batch.whole is not None or part[0] in offsets)
+    ]
+
+
+def _count_inside(batch: InFlightBatch, offsets: Collection[int]) -> int:
+    return sum(batch.first_offset <= each <= batch.last_offset for each in offsets)
 
 
 class _Acknowledgement:

@@ -189,6 +189,13 @@ class InFlightBatch:
         for offset in range(low, high + 1):
             yield offset, self.offsets[offset - base]
 
+    def parts(self) -> list[tuple[int, int, InFlightState]]:
+        """The states of the batch, each with its first and last offset."""
+        if self.whole is not None:
+            return [(self.first_offset, self.last_offset, self.whole)]
+        states = self.states(self.first_offset, self.last_offset)
+        return [(offset, offset, state) for offset, state in states]
+
     def state_at(self, offset: int) -> InFlightState:
         """The state of one offset of the batch."""
         if self.whole is not None:

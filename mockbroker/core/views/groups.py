@@ -82,12 +82,13 @@ class LagView(msgspec.Struct, frozen=True):
 def group_views(cluster: Cluster) -> list[GroupView]:
     """All groups with a loaded coordinator, by id."""
     found: list[GroupView] = []
-    for shard in _shards(cluster):
+    for shard in group_shards(cluster):
         found.extend(_view(cluster, shard, each) for each in shard.by_type())
     return sorted(found, key=lambda view: view.group)
 
 
-def _shards(cluster: Cluster) -> Iterator[GroupShard]:
+def group_shards(cluster: Cluster) -> Iterator[GroupShard]:
+    """The loaded shards of group coordinators."""
     if GROUP_METADATA_TOPIC not in cluster.topics:
         return  # a view must not create a coordinator
     for broker in cluster.brokers.values():
@@ -156,7 +157,7 @@ def lag_views(cluster: Cluster, group: str | None = None) -> list[LagView]:
 
 
 def _committed_lags(cluster: Cluster, group: str | None) -> Iterator[LagView]:
-    for shard in _shards(cluster):
+    for shard in group_shards(cluster):
         for group_id, topics in shard.offsets.committed.items():
             if group is not None and group_id != group:
                 continue

@@ -50,7 +50,7 @@ class ConnectionExchange(ServedExchange, PendingExchange):
     ) -> None:
         self._connection = connection
         self._context = context
-        self._request: Any = fired[0].request
+        self._request: Any = fired.facts.request
         self._route = route
         self._started_ns = started_ns
         self._is_closed = False

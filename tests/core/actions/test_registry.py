@@ -29,6 +29,9 @@ fail_log_dir move_coordinator unload_coordinator rebalance_group expire_member k
 fence_instance assign_group fence_producer expire_transaction abort_transaction hang_transaction
 hold_last_stable_offset delay_network set_rack set_clock revoke_acl set_quota track
 alter_configs create_internal_topics
+expire_acquisition_locks release_records hand_out_twice archive_records set_delivery_count
+move_share_coordinator unload_share_coordinator
+report_stale_topology lose_internal_topic assign_tasks shut_down_application
 """
 
 

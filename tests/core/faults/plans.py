@@ -35,6 +35,8 @@ def data_for(type_: Any) -> Strategy:
     if origin is Annotated:
         if any(isinstance(mark, cv.Duration) for mark in args[1:]):
             return st.integers(0, 10**9) | st.sampled_from(["5s", "1.5h", "250ms"])
+        if any(isinstance(mark, cv.Length) for mark in args[1:]):
+            return data_for(args[0])
         ranges = [mark for mark in args[1:] if isinstance(mark, cv.Range)]
         if ranges and args[0] is int:
             return st.integers(int(ranges[0].low), int(ranges[0].high)) | st.integers(1, 3)

@@ -281,3 +281,11 @@ def test_unloading_sends_whoever_waits_to_the_new_coordinator() -> None:
     play = Playbook().stable("a")
     play >> Unload()
     assert play.group.deadline_ms() is None
+
+
+def test_a_member_that_joins_again_has_the_timeouts_of_its_newest_request() -> None:
+    play = Playbook().stable("a")
+    play >> join("again", "a", rebalance_timeout_ms=77_000, session_timeout_ms=7_000)
+    play.take_all()
+    member = play.group.members["a"]
+    assert (member.rebalance_timeout_ms, member.session_timeout_ms) == (77_000, 7_000)

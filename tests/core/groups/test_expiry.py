@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.groups.expiry import expire_group
 from mockbroker.core.groups.offsets import OffsetAndMetadata
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 from mockbroker_protocol import ErrorCode
 from tests.support.group_node import (
     SESSION_MS,
@@ -157,3 +159,16 @@ def test_a_group_with_offsets_stays(node: GroupNode) -> None:
     node.ask(leave_request("g", member))
     expire(node)
     assert node.shard().groups["g"].state.value == "Empty"
+
+
+def test_the_next_look_is_due_when_the_next_offset_expires(node: GroupNode) -> None:
+    """None if no offset is left, and 0 if the log did not take the tombstones."""
+    node.ask(commit_request({("t", 0): 1}))
+    assert expire_group(node.shard(), "g", RETENTION) == RETENTION
+    node.advance(RETENTION)
+    topic = node.cluster.topics[GROUP_METADATA_TOPIC]
+    configs = dict(topic.configs.overrides)
+    node.cluster.replace_topic_configs(topic, configs | {"max.message.bytes": "1"})
+    assert (expire_group(node.shard(), "g", RETENTION), keys(node)) == (0, [("t", 0)])
+    node.cluster.replace_topic_configs(topic, configs)
+    assert (expire_group(node.shard(), "g", RETENTION), keys(node)) == (None, [])

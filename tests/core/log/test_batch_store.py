@@ -122,3 +122,23 @@ def test_a_view_that_was_handed_out_outlives_what_it_shows():
     store.put(memoryview(batch_of(b"new", base_offset=3)), 3, 3)
     store._replace(1, stored(5, 5))
     assert bytes(view) == before
+
+
+def test_what_follows_a_cut_is_read_as_it_was_put_and_old_views_stay():
+    store = stored(10, 10, 10)
+    view = store.batch_at(1)
+    before = bytes(view)
+    store._cut(1)
+    more = batch_of(b"other", base_offset=1)
+    store.put(memoryview(more), 1, 1)
+    assert bytes(store.batch_at(1)) == bytes(more)
+    assert bytes(view) == before
+
+
+def test_a_large_batch_is_copied_only_out_of_a_frame_that_is_much_larger():
+    batch = batch_of(b"x" * VIEW_BYTES_MIN)
+    store = BatchStore()
+    store.put(memoryview(batch), 0, 0)
+    assert store._extents[0].obj is batch
+    store.put(memoryview(batch + bytes(len(batch)))[: len(batch)], 0, 0)
+    assert held_memory(store) == 2 * len(batch)

@@ -43,6 +43,18 @@ def test_of_each_key_the_newest_record_stays_at_its_offset():
     assert (result.records_read, result.records_removed) == (10_000, 9000)
 
 
+def test_the_removed_offsets_are_those_between_the_ones_that_stay():
+    kept = KeptLog()
+    kept.write(*((bytes([key]), b"1") for key in b"abcdefg"))
+    kept.write(*((bytes([key]), b"2") for key in b"acdg"))
+    kept.roll()
+    cleaning = kept.cleaning()
+    while not cleaning.step(1):
+        pass
+    assert [offset for offset, _, _ in kept.shown] == [1, 4, 5, 7, 8, 9, 10]
+    assert list(cleaning.removed) == [0, 0, 2, 3, 6, 6]
+
+
 @pytest.mark.covers("S28")
 def test_keys_with_the_same_hash_are_told_apart():
     """Two keys with one MD5, by which Kafka's offset map would take them for the same."""

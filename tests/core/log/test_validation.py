@@ -95,6 +95,7 @@ def test_a_batch_above_max_message_bytes_is_too_large():
     [
         pytest.param(batch_of(b"a", base_offset=1), id="base offset"),
         pytest.param(patched(batch_of(b"a"), 57, b"\0\0\0\0"), id="no records"),
+        pytest.param(batch_of(last_offset=0), id="only a header"),
         pytest.param(patched(batch_of(b"a"), 57, b"\0\0\0\2"), id="count above offsets"),
         pytest.param(patched(batch_of(b"a"), 23, b"\xff\xff\xff\xff"), id="negative delta"),
         pytest.param(batch_of(b"a", control=True), id="control batch"),

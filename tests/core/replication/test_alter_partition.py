@@ -13,7 +13,7 @@ from mockbroker.core.replication.alter_partition import (
     Reaction,
     reaction_to,
 )
-from mockbroker.core.replication.elections import alter_partition
+from mockbroker.core.replication.elections import alter_partition, clear_eligible_leaders
 from mockbroker.core.replication.reassignment import reassign
 from mockbroker_protocol import ErrorCode
 from tests.support.hops import add_hop_rule
@@ -109,6 +109,25 @@ def slow_request(**configs: str) -> Replicas:
     node.advance(100)
     assert list(node.partition.isr_in_flight) == [2, 3]
     return node
+
+
+def test_cleared_eligible_leaders_replace_the_isr_in_flight() -> None:
+    """They raise the partition epoch, so the request is refused; the leader sends another one."""
+    node = Replicas(replicas=LED_BY_2, min_insync_replicas="2")
+    node.cluster.lag_follower("t", 0, node=3)
+    node.cluster.stop_broker(3)
+    node.sent("a", acks=1)
+    node.cluster.delay_network(2, to=1, by_ms=2_000, both_ways=False)
+    node.cluster.lag_follower("t", 0, node=3, release=True)
+    node.cluster.start_broker(3)
+    node.advance(100)
+    assert (list(node.partition.isr_in_flight), node.partition.elr) == ([2, 3], (3,))
+    clear_eligible_leaders(node.cluster.replication_control, [node.partition.topic])
+    assert node.partition.elr == ()
+    assert list(node.partition.isr_in_flight) == []
+    node.cluster.heal_network()
+    node.settle()
+    assert node.partition.isr == [2, 3]
 
 
 def test_a_request_to_a_controller_that_dies_goes_to_the_next_one() -> None:

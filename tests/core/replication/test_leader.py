@@ -412,6 +412,18 @@ def test_the_high_watermark_waits_for_a_request_that_the_controller_may_still_ca
     assert (node.partition.leader_id, error_of(answer)) == (3, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
+def test_a_former_leader_refuses_the_fetches_that_wait_there():
+    """A follower that does not know the new leader yet repeats its fetch after the backoff."""
+    node = Replicas(4, replicas=[2, 3, 4])
+    rule = add_hop_rule(node.cluster, {"observe": {}}, api="Fetch", from_broker=3)
+    node.sent("a")
+    node.cluster.cut_network(1, 3)
+    hits = rule.hits
+    node.cluster.move_leader("t", 0, 4)
+    node.advance(node.cluster.config_int("replica.fetch.backoff.ms"))
+    assert rule.hits > hits
+
+
 def test_a_request_for_another_isr_is_sent_until_it_is_answered():
     node = Replicas(replicas=[2, 3])
     node.cluster.stop_broker(3, "unclean")

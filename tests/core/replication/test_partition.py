@@ -240,6 +240,21 @@ def test_a_broker_without_a_copy_has_no_replica():
     assert partition.replica(2) is None
 
 
+def test_an_empty_partition_is_readable_up_to_0():
+    partition = Node().topic()
+    assert (partition.high_watermark, partition.last_stable_offset) == (0, 0)
+
+
+def test_a_copy_for_another_image_has_the_limits_that_rules_have_set():
+    partition = Node(racks=(None,) * 3).topic()
+    append(partition, batch_of(*[b"v"] * 5))
+    partition.high_watermark_limit, partition.last_stable_offset_limit = 3, 2
+    copy = partition.copy_with({})
+    assert (copy.high_watermark_limit, copy.last_stable_offset_limit) == (3, 2)
+    copy.advance_high_watermark()
+    assert copy.high_watermark <= partition.high_watermark
+
+
 def test_producers_expire_at_the_configured_interval():
     """Each client of an idempotent producer has an id of its own, in each partition."""
     node = Node(

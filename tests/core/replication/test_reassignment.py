@@ -191,6 +191,19 @@ def test_an_uncleanly_cancelled_reassignment_returns_to_the_first_former_replica
     assert node.partition.leader_id == 1
 
 
+def test_only_one_former_replica_is_in_sync_after_an_unclean_cancellation():
+    node = Replicas(4, replicas=[1, 2], unclean_leader_election_enable="true")
+    node.sent("a")
+    reassign(node.cluster.replication_control, "t", 0, [3, 4], may_change_factor=True)
+    node.hold(4)
+    node.settle()
+    for node_id in (1, 2):
+        node.cluster.stop_broker(node_id)
+    assert node.partition.leader_id == 3
+    reassign(node.cluster.replication_control, "t", 0, None, may_change_factor=True)
+    assert state(node.partition)[:3] == ([1, 2], [1], -1)
+
+
 def test_a_leader_that_moves_within_the_replicas_stays_leader():
     node = Replicas(replicas=[1, 2, 3])
     reassign(node.cluster.replication_control, "t", 0, [3, 1, 2], may_change_factor=True)

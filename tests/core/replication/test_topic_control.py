@@ -75,6 +75,15 @@ def test_observers_and_partitions_are_notified_after_the_deletion_of_a_topic(clu
     assert refused.value.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+def test_brokers_forget_where_a_deleted_topic_was_flushed(cluster):
+    topic = cluster.create_topic("t", assignments={0: [1, 2]})
+    dirs = [cluster.brokers[node_id].log_dirs for node_id in (1, 2)]
+    for each in dirs:
+        each.recovery_points[topic.partitions[0].key] = 0
+    cluster.delete_topic("t")
+    assert [each.recovery_points for each in dirs] == [{}, {}]
+
+
 @pytest.mark.covers("S44")
 def test_internal_topics_have_kafkas_partitions_and_configs(cluster):
     offsets = cluster.ensure_internal_topic(GROUP_METADATA_TOPIC)

@@ -117,6 +117,19 @@ def test_a_record_at_its_last_delivery_does_not_come_with_others(node):
     assert acquired(node) == [(2, 3, 1)]
 
 
+def test_records_before_one_at_its_last_delivery_come_without_it(node):
+    fill(node, 3)
+    node.group_config("share.delivery.count.limit", "3")
+    acquired(node)
+    acknowledged(node.share(), (0, 2, [2]))
+    acquired(node)
+    acknowledged(node.share(), (1, 1, [2]))
+    node.share().batches.first.state_at(0).delivery_count = 1
+    acknowledged(node.share(), (0, 0, [2]))
+    assert acquired(node) == [(0, 0, 2)]
+    assert acquired(node) == [(1, 1, 3)]
+
+
 def test_records_that_were_delivered_often_wait_until_the_others_are_fetched(node):
     fill(node, 1, 4)
     acquired(node, batch_size=1)
@@ -143,6 +156,7 @@ def test_the_gap_that_a_former_leader_left_is_acquired_first(node):
     assert acquired(node) == [(2, 5, 1), (8, 11, 1)]
     assert node.share().start_offset == 2
     assert summary(node.share()) == "2-5:acquired/1 6-7:acknowledged/1 8-11:acquired/1"
+    assert node.share().read_gap is None
 
 
 def test_a_gap_is_acquired_in_parts(node):

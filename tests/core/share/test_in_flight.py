@@ -77,6 +77,21 @@ def test_a_record_that_the_log_loses_during_a_write_stays_archived(written):
     assert record.state is RecordState.ARCHIVED
 
 
+def test_an_archived_record_has_no_owner_and_no_lock():
+    record = acquired()
+    record.archive(RecordEvent.ABORT)
+    assert (record.member_id, record.lock_deadline_ms) == ("", NO_LOCK)
+
+
+def test_only_an_acquired_record_has_a_lock_to_renew():
+    record = acquired()
+    record.renew(200)
+    assert (record.state, record.lock_deadline_ms) == (RecordState.ACQUIRED, 200)
+    record.begin(RecordEvent.RELEASE, LIMIT)
+    with pytest.raises(AssertionError, match="RENEW in AVAILABLE"):
+        record.renew(300)
+
+
 @pytest.mark.parametrize("event", [RecordEvent.RELEASE, RecordEvent.LEAVE])
 def test_a_record_at_the_delivery_limit_is_archived_in_place_of_its_release(event):
     record = acquired(LIMIT)

@@ -201,3 +201,25 @@ def test_the_next_fetch_offset_is_that_of_the_first_available_record(node):
     assert share.next_fetch_offset() == 4
     acknowledged(share, (0, 3, [1]))
     assert share.next_fetch_offset() == 4
+
+
+def test_the_next_fetch_offset_is_sought_anew_when_the_log_loses_available_records(node):
+    node.produced(batch_of(b"a", b"b"))
+    node.produced(batch_of(b"c"))
+    share = node.share()
+    acquired(node, batch_size=1)
+    acquired(node)
+    acknowledged(share, (0, 1, [2]))
+    assert share.next_fetch_offset() == 0
+    share.log_start_moved(2)
+    assert share.next_fetch_offset() == 3
+
+
+def test_final_records_count_until_the_log_has_lost_them(node):
+    node.produced(batch_of(*[b"v"] * 6))
+    acquired(node)
+    share = node.share()
+    acknowledged(share, (1, 1, [1]), (3, 4, [1]))
+    assert share.delivery_complete_count == 3
+    share.log_start_moved(3)
+    assert (share.start_offset, share.delivery_complete_count) == (3, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.events import Event, OffsetCommitted
 from mockbroker_protocol import ErrorCode
 from tests.support.txn_node import TV2, TxnNode
 
@@ -35,3 +36,13 @@ def test_nothing_is_written_for_no_offsets(node: TxnNode) -> None:
     before = len(node.stored("__consumer_offsets"))
     assert p.send_offset(5, version=4, topics=[]).response.topics == []
     assert len(node.stored("__consumer_offsets")) == before
+
+
+def test_offsets_of_a_transaction_are_told_as_such(node: TxnNode) -> None:
+    events: list[Event] = []
+    node.cluster.runtime.on_event.append(events.append)
+    p = node.txn()
+    p.add_offsets()
+    p.commit_offset(5, version=4)
+    told = [each for each in events if isinstance(each, OffsetCommitted)]
+    assert [(each.group, each.transactional) for each in told] == [("g", True)]

@@ -227,6 +227,27 @@ def test_ids_expire_after_seven_days_and_leave_a_tombstone(node: TxnNode) -> Non
     assert p.init().producer_epoch == 0
 
 
+def test_a_call_waits_until_the_pending_transition_is_stored() -> None:
+    node = TxnNode(racks=THREE)
+    p = node.txn()
+    partition = state_partition(node)
+    followers = partition.replicas[1:]
+    for follower in followers:
+        node.cluster.lag_follower(TRANSACTION_STATE_TOPIC, partition.index, node=follower)
+    assert p.send_add(0).parked
+    called: list[int] = []
+    node.txn_shard().when_not_pending("x", lambda: called.append(1))
+    assert p.add(1) == E.CONCURRENT_TRANSACTIONS
+    node.settle()
+    assert called == []
+    for follower in followers:
+        node.cluster.lag_follower(
+            TRANSACTION_STATE_TOPIC, partition.index, node=follower, release=True
+        )
+    node.settle()
+    assert called == [1]
+
+
 # ---------------------------------------------------------------------------------------- unloading
 
 

@@ -30,8 +30,8 @@ def fenced_brokers_join() -> Planting:
 def partition_epoch_stays() -> Planting:
     return rewritten(
         PartitionChange._carry_out,
-        "partition.partition_epoch += self.times",
-        "partition.partition_epoch += new_epoch",
+        "partition.raise_partition_epoch(self.times)",
+        "partition.raise_partition_epoch(new_epoch)",
     )
 
 

@@ -92,11 +92,13 @@ class StreamsGroup:
         "epoch",
         "group_id",
         "initial_delay_until_ms",
+        "lost_topics",
         "members",
         "metadata_hash",
         "owners",
         "settings",
         "shutdown_by",
+        "stale_members",
         "targets",
         "timers",
         "topics",
@@ -128,6 +130,9 @@ class StreamsGroup:
         self.endpoint_epoch = 0
         self.shutdown_by: str | None = None  # the member that requested a shutdown
         self.initial_delay_until_ms: int | None = None
+        # Of actions; not in the log either.
+        self.stale_members: set[str] = set()  # told that their topology is stale
+        self.lost_topics: set[str] = set()  # internal topics that the group must not see
 
     # ----------------------------------------------------------------------------------- queries
 
@@ -184,7 +189,11 @@ class StreamsGroup:
         return configured if configured.is_ready else None
 
     def partition_count(self, topic: str) -> int | None:
-        """The number of partitions of a topic; None if it does not exist."""
+        """The number of partitions of a topic; None if it does not exist, or an action has lost it
+        for the group.
+        """
+        if topic in self.lost_topics:
+            return None
         info = self.topics.by_name(topic)
         return None if info is None else info.partitions
 
@@ -239,6 +248,7 @@ class StreamsGroup:
             if old is not None:
                 del self.members[change.member_id]
                 self.owners.remove(old)
+            self.stale_members.discard(change.member_id)
             if not self.members:
                 self.shutdown_by = None
             return
@@ -300,6 +310,11 @@ class StreamsGroup:
 
     def target_of(self, member_id: str) -> Tasks:
         return self.targets.get(member_id, NO_TASKS)
+
+    def lose_topic(self, topic: str, *, lost: bool) -> None:
+        """Let the group see an internal topic no longer, or again."""
+        (self.lost_topics.add if lost else self.lost_topics.discard)(topic)
+        self.configured = None  # the next heartbeat compares the topics again
 
     def request_metadata_refresh(self) -> None:
         """Compare the required topics with the metadata again; the last result was not stored."""

@@ -27,7 +27,7 @@ from mockbroker.core.groups.streams.events import (
     current_assignment_change,
 )
 from mockbroker.core.groups.streams.group import StreamsGroup
-from mockbroker.core.groups.streams.members import StreamsMember
+from mockbroker.core.groups.streams.members import NO_TOPOLOGY, StreamsMember
 from mockbroker.core.groups.streams.reconcile import ReconcileInput, reconcile
 from mockbroker.core.groups.streams.results import Status, StreamsResult
 from mockbroker.core.groups.streams.states import JOIN_EPOCH, MemberState, StatusCode
@@ -118,10 +118,13 @@ def _member_update(group: StreamsGroup, heartbeat: StreamsHeartbeat) -> MemberUp
         changes.append(MemberChange(after.member_id, after))
     topology = _topology(group, heartbeat.topology, changes)
     statuses: list[Status] = []
-    if group.topology is not None and after.topology_epoch < group.topology.epoch:
+    newest_epoch = NO_TOPOLOGY if group.topology is None else group.topology.epoch
+    if after.member_id in group.stale_members:  # by an action
+        newest_epoch = max(newest_epoch, after.topology_epoch + 1)
+    if after.topology_epoch < newest_epoch:
         detail = (
             f"The member's topology epoch {after.topology_epoch} is behind the group's topology "
-            f"epoch {group.topology.epoch}."
+            f"epoch {newest_epoch}."
         )
         statuses.append(Status(StatusCode.STALE_TOPOLOGY, detail))
     new_hash, configured = _compared(group, topology)
@@ -379,7 +382,11 @@ def _result(
         assigned=_in_order(after.assigned) if changed else None,
         endpoint_epoch=0 if is_new else group.endpoint_epoch,
         endpoints=endpoints,
-        missing=tuple(update.configured.missing.values()),
+        missing=tuple(
+            topic
+            for name, topic in update.configured.missing.items()
+            if name not in group.lost_topics
+        ),
     )
 
 

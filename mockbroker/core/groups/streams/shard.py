@@ -9,7 +9,7 @@ Source: GroupCoordinatorShard and GroupMetadataManager.getOrCreateStreamsGroup.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mockbroker.core.errors import ActionError, ApiError
@@ -211,16 +211,21 @@ class StreamsGroups(ModernRunner[StreamsGroup, StreamsSettings]):
 
     def assign(self, group: StreamsGroup, assignments: Assignments) -> None:
         """The tasks of a member are those that read one of its partitions."""
-        change = self._next_epoch(group)
-        assert change.epoch is not None
-        changes: list[Change] = [change]
+        targets: dict[str, Tasks] = {}
         for pattern, topics in assignments.items():
             active = active_tasks(group, topics)
             for member_id in required_members(group, pattern):
                 copies = group.target_of(member_id)
-                target = Tasks(active, copies.standby, copies.warmup)
-                changes.append(TargetAssignmentChange(member_id, target))
-        if assignments:
+                targets[member_id] = Tasks(active, copies.standby, copies.warmup)
+        self.assign_targets(group, targets)
+
+    def assign_targets(self, group: StreamsGroup, targets: Mapping[str, Tasks]) -> None:
+        """Override the targets of some members; without any, the assignor runs again."""
+        change = self._next_epoch(group)
+        assert change.epoch is not None
+        changes: list[Change] = [change]
+        changes += (TargetAssignmentChange(*each) for each in targets.items())
+        if targets:
             changes.append(TargetEpochChange(change.epoch, self._runtime.now_ms()))
         self._store_changes(group, tuple(changes))
 

@@ -63,6 +63,14 @@ class Topology(msgspec.Struct, frozen=True, dict=True):
         """The subtopologies in the order of Java's HashMap, in which Kafka configures them."""
         return [self.by_id[each] for each in hash_order(self.by_id, string_hash)]
 
+    def internal_topics(self) -> list[str]:
+        """The repartition topics and changelogs of the application."""
+        return [
+            topic.name
+            for each in self.in_order()
+            for topic in (*each.repartition_sources, *each.changelogs)
+        ]
+
     def required_topics(self) -> dict[str, None]:
         """Each topic that the application reads or restores from."""
         topics: dict[str, None] = {}

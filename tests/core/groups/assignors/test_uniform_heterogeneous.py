@@ -49,6 +49,12 @@ def test_partitions_move_from_the_most_to_the_least_loaded() -> None:
     assert moved(everything, after) == 4
 
 
+def test_one_move_of_a_topic_gives_the_other_topics_another_turn() -> None:
+    before = {"b": {topic_id("u"): frozenset({2})}, "c": {topic_id("t"): frozenset({0})}}
+    spec = group({"t": 1, "u": 4}, {"a": "t", "b": "u", "c": "tu"}, before)
+    assert sizes(check(assign_heterogeneous, spec)) == [1, 2, 2]
+
+
 @given(partition_counts, subscriptions)
 def test_no_single_move_would_make_it_more_even(
     partitions: dict[str, int], wanted: dict[str, str]

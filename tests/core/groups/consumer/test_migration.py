@@ -59,6 +59,15 @@ def test_a_classic_group_becomes_a_consumer_group(node: ConsumerNode) -> None:
     assert node.consumer_group("g").members == group.members
 
 
+def test_nothing_of_the_classic_group_is_left_in_a_compacted_log(node: ConsumerNode) -> None:
+    """Its key is GroupMetadataKey, of version 2."""
+    classic(node)
+    node.joins("g", "new")
+    values = [record.value for record in node.log("g") if record.key[:2] == b"\0\2"]
+    assert values[:-1]
+    assert values[-1] is None
+
+
 def test_whoever_waits_in_the_classic_group_is_told_to_join_again(node: ConsumerNode) -> None:
     classic(node)
     second = node.ask(join_request("g")).member_id

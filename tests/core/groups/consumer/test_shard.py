@@ -274,3 +274,16 @@ def test_a_classic_client_leaves_and_beats_through_the_same_requests(node: Consu
     (left,) = node.ask(leave_request("g", old)).members
     assert left.error_code == 0
     assert list(node.consumer_group().members) == ["new"]
+
+
+def test_a_fenced_instance_is_taken_over_by_a_member_with_the_same_subscription(
+    node: ConsumerNode,
+) -> None:
+    node.joins("g", "a", instance_id="one")
+    group = node.consumer_group("g")
+    before = group.members["a"]
+    node.shard().consumers.fence_instance(group, "one")
+    after = group.static_member("one")
+    assert after is not None
+    assert after.member_id != "a"
+    assert (after.epoch, after.topic_names) == (before.epoch, before.topic_names)

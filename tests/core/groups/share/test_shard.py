@@ -246,6 +246,16 @@ def test_a_group_is_deleted_after_its_state(node: ShareNode, held: HeldPersister
     assert node.shard().groups == {}
 
 
+def test_nothing_of_a_deleted_group_is_left_in_a_compacted_log(node: ShareNode) -> None:
+    node.joins("g", "m")
+    node.leaves("g", "m")
+    asked = node.start_delete("g")
+    assert asked() == {"g": E.NONE}
+    newest = {record.key: record.value for record in node.log("g")}
+    assert newest
+    assert set(newest.values()) == {None}
+
+
 def test_a_group_whose_state_cannot_be_deleted_remains_and_may_be_deleted_later(
     node: ShareNode, held: HeldPersister
 ) -> None:

@@ -204,6 +204,17 @@ def test_a_requested_shutdown_is_told_to_every_member_until_all_are_gone() -> No
     assert codes(play.join("c", T)) == []
 
 
+def test_a_shutdown_that_a_heartbeat_requests_is_told_to_the_others_too() -> None:
+    play = StreamsPlay(t=2)
+    play.join("a", T)
+    play.join("b", T)
+    play.settle("a", "b")
+    asked = play.beat("a", play.group.members["a"].epoch, shutdown=True)
+    told = play.own_all("b")
+    assert codes(asked) == codes(told) == ["SHUTDOWN_APPLICATION"]
+    assert "member a encountered a fatal error" in told.statuses[0].detail
+
+
 def test_endpoints_are_sent_when_they_have_changed() -> None:
     play = StreamsPlay(t=2)
     endpoint = Endpoint("h", 1)

@@ -26,6 +26,15 @@ def test_a_group_without_members_is_empty_whatever_else_is_true() -> None:
     assert empty == {facts for facts in GROUP_STATES if not facts.has_members}
 
 
+def test_member_states_have_kafkas_numbers_in_the_log() -> None:
+    assert {state.name: state.value for state in MemberState} == {
+        "STABLE": 1,
+        "UNREVOKED": 2,
+        "UNRELEASED": 3,
+        "UNKNOWN": 127,
+    }
+
+
 def test_every_member_state_has_an_action_for_both_cases() -> None:
     assert set(RECONCILE_ACTIONS) == set(DUE) == set(MemberState)
     assert all(set(row) == {False, True} for row in RECONCILE_ACTIONS.values())
