@@ -125,13 +125,14 @@ def add_error_rows(
     def fill(into: Any, layout: Sequence[RowArray], asking: Any, asked: Sequence[RowArray]) -> None:
         for rows in layout:
             like = next((each for each in asked if each.kind is rows.kind), None)
-            if like is None or like.by or rows.bare or like.bare or len(rows.path) > 1:
+            field, *deeper = rows.path
+            if like is None or like.by or rows.bare or like.bare or deeper:
                 continue
-            if getattr(into, rows.path[0]):
+            if getattr(into, field):
                 continue  # Kafka's response has them
-            kind = _element_of(type(into), rows.path[0])
+            kind = _element_of(type(into), field)
             found = [row for each in arrays_at(asking, like.path) for row in each]
-            setattr(into, rows.path[0], [made(kind, rows, like, row) for row in found])
+            setattr(into, field, [made(kind, rows, like, row) for row in found])
 
     fill(errors, response_rows(key), chosen, request_rows(key))
 
