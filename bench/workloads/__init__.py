@@ -19,9 +19,7 @@ from bench.workloads.groups import Rebalance
 from bench.workloads.latency import Delivery, Sequential
 from bench.workloads.linger import Linger
 from bench.workloads.rules import IdleRules, KeptJournal
-from bench.workloads.share import share_workloads
 from bench.workloads.spark import BulkRead, MicroBatches
-from bench.workloads.streams import StreamsStart
 from bench.workloads.transactions import (
     AbortedTransactions,
     OpenTransactions,
@@ -49,8 +47,6 @@ WORKLOADS: tuple[Workload, ...] = (
     *transaction_workloads(),
     OpenTransactions(),
     AbortedTransactions(),
-    *share_workloads(),
-    StreamsStart(),
     PassingWeek(),
     Snapshots(),
     IdleRules(),

@@ -25,6 +25,11 @@ KINDS: Mapping[str, str] = {
     "offset_removed": "a group's committed offset expired or was deleted",
     "group": "a group went from one state to another",
     "transaction": "a transactional id went from one state to another",
+    "share": "records of a share group were acquired, acknowledged, released or archived",
+    "share_start": "the start offset of a share partition was set, or moved",
+    "share_session": "a share session was opened or closed",
+    "task": "a member of a streams group got a task, must give one up, or has none of it any more",
+    "status": "a member of a streams group was sent a status",
     "election": "a leader, an ISR, the replicas or the controller changed",
     "partition": "partitions of a topic went from one state to another",
     "replica": "replicas that a broker has of a topic went from one state to another",
@@ -289,8 +294,9 @@ class GroupMoved(Event, frozen=True, gc=False):
     """A group went from one state to another at the coordinator `node_id`; names as in
     DescribeGroups.
 
-    `protocol` is "classic" or "consumer" (KIP-848). `generation` is the generation of a classic
-    group or the epoch of a consumer group. Only classic groups have a `reason`.
+    `protocol` is the group's type: classic, consumer (KIP-848), share (KIP-932) or streams
+    (KIP-1071). `generation` is the generation of a classic group or the epoch of another one. Only
+    classic groups have a `reason`.
     """
 
     kind: ClassVar[str] = "group"
@@ -333,6 +339,104 @@ class OffsetRemoved(Event, frozen=True, gc=False):
     topic: str
     partition: int
     reason: str
+
+
+class ShareRecordsMoved(Event, frozen=True, gc=False):
+    """Records of a share group, from `first_offset` to `last_offset`, had one event at the leader
+    `node_id`, and are in `state` now.
+
+    `change` is one of acquired, accepted, released, rejected, gap, renewed, session_ended,
+    lock_expired, removed, aborted; of actions: archived, counted, handed_out. A change that is
+    written first is emitted when it is written. If its write takes time, `writing` precedes it,
+    with the new state; `rolled_back` follows a write that failed. `reason` says why records are
+    archived: rejected, gap, delivery_limit, log_start, compaction, transaction_aborted; empty if an
+    action archives them. `delivery_limit` is that of the group. `cause` is the rule or action that
+    caused it directly, if any.
+    """
+
+    kind: ClassVar[str] = "share"
+    node_id: int
+    group: str
+    member: str
+    topic: str
+    topic_id: str
+    partition: int
+    state_epoch: int
+    change: str
+    first_offset: int
+    last_offset: int
+    state: str
+    delivery_count: int
+    delivery_limit: int
+    reason: str
+    cause: str
+
+
+class ShareStartMoved(Event, frozen=True, gc=False):
+    """The start offset of a share partition is `offset` now.
+
+    `change` is one of `initialized` and `deleted` (its state, at the share coordinator `node_id`),
+    `loaded` (the leader `node_id` has read the state), `reset` (the state has no offset, and
+    `share.auto.offset.reset` gives it) and `moved`. `reason` says why it moved: `final` (the
+    records before it are), `log_start`, or `acquired` (there was no record before the first one
+    that was acquired). Unknown offsets are -1.
+    """
+
+    kind: ClassVar[str] = "share_start"
+    node_id: int
+    group: str
+    topic: str
+    topic_id: str
+    partition: int
+    state_epoch: int
+    change: str
+    former_offset: int
+    offset: int
+    reason: str
+    cause: str
+
+
+class ShareSessionChanged(Event, frozen=True, gc=False):
+    """A member of a share group `opened` or `closed` its share session with the broker `node_id`.
+
+    `reason` says why it was closed: final_epoch, connection, replaced, broker_stopped.
+    """
+
+    kind: ClassVar[str] = "share_session"
+    node_id: int
+    group: str
+    member: str
+    change: str
+    reason: str
+
+
+class StreamsTasksMoved(Event, frozen=True):
+    """Tasks of one subtopology were `assigned` to a member, are `revoking` (the member must give
+    them up), or are `revoked` (no longer the member's), at the coordinator `node_id`.
+
+    `role` is active, standby or warmup; `tasks` are the partitions; `member_epoch` is the member's.
+    """
+
+    kind: ClassVar[str] = "task"
+    node_id: int
+    group: str
+    member: str
+    member_epoch: int
+    change: str
+    role: str
+    subtopology: str
+    tasks: tuple[int, ...]
+
+
+class StreamsStatusSent(Event, frozen=True, gc=False):
+    """An answer of the coordinator `node_id` to a heartbeat has a status."""
+
+    kind: ClassVar[str] = "status"
+    node_id: int
+    group: str
+    member: str
+    status: str
+    detail: str
 
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 # Grows with every change that breaks a reader of older tables.
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 
 class Column(NamedTuple):
@@ -196,7 +196,7 @@ _GROUPS = _table(
     *_TIMES,
     ("broker", "int32", "the coordinator"),
     ("group", "string", ""),
-    ("protocol", "string", "classic or consumer (KIP-848)"),
+    ("protocol", "string", "classic, consumer (KIP-848), share (KIP-932) or streams (KIP-1071)"),
     ("former", "string", "state before, by DescribeGroups' name"),
     ("state", "string", "state after"),
     ("generation", "int32", "or the group epoch"),
@@ -214,6 +214,107 @@ _ASSIGNMENTS = _table(
     ("member", "string", ""),
     ("client_id", "string", ""),
     *_PLACE,
+)
+
+_SHARE_LINE = (
+    ("state_epoch", "int32", "of the state at the share coordinator"),
+    (
+        "share_state",
+        "int64",
+        "number of that state within the run; another one after an initialization or a deletion",
+    ),
+    (
+        "life",
+        "int64",
+        "number of the share partition within the run; a leader that reads the state begins a new "
+        "one; null: before the first, or at a share coordinator",
+    ),
+)
+
+_SHARE_RECORDS = _table(
+    "share_records",
+    "an event of records of a share group (KIP-932), first to last offset",
+    ("seq", "int64", ""),
+    *_TIMES,
+    ("broker", "int32", "the leader of the partition"),
+    ("group", "string", ""),
+    ("member", "string", "the member that acquired them; null: none"),
+    *_PLACE,
+    *_SHARE_LINE,
+    (
+        "change",
+        "string",
+        "acquired, accepted, released, rejected, gap, renewed, session_ended, lock_expired, "
+        "removed, aborted; writing: the state is not written yet; rolled_back: its write failed; "
+        "of actions: archived, counted (another delivery count), handed_out",
+    ),
+    ("first_offset", "int64", ""),
+    ("last_offset", "int64", ""),
+    ("state", "string", "after it: Available, Acquired, Acknowledged, Archived"),
+    ("delivery_count", "int32", "after it"),
+    ("delivery_limit", "int32", "how often the group takes a record at most"),
+    (
+        "reason",
+        "string",
+        "of Archived: rejected, gap, delivery_limit, log_start, compaction, transaction_aborted; "
+        "null: unknown, or another state",
+    ),
+    ("cause", "string", "the rule or action that caused it; null: none"),
+)
+
+_SHARE_STARTS = _table(
+    "share_starts",
+    "the share-partition start offset was set or moved",
+    ("seq", "int64", ""),
+    *_TIMES,
+    ("broker", "int32", "the leader; of initialized and deleted, the share coordinator"),
+    ("group", "string", ""),
+    *_PLACE,
+    *_SHARE_LINE,
+    ("change", "string", "initialized, deleted, loaded, reset, moved"),
+    ("former_offset", "int64", "of a move; null: unknown"),
+    ("offset", "int64", "null: unknown"),
+    ("reason", "string", "of a move: final, log_start, acquired"),
+    ("cause", "string", "the rule or action that caused it; null: none"),
+)
+
+_SHARE_SESSIONS = _table(
+    "share_sessions",
+    "a share session was opened or closed",
+    ("seq", "int64", ""),
+    *_TIMES,
+    ("broker", "int32", ""),
+    ("group", "string", ""),
+    ("member", "string", ""),
+    ("change", "string", "opened, closed"),
+    ("reason", "string", "of closed: final_epoch, connection, replaced, broker_stopped"),
+)
+
+_TASKS = _table(
+    "tasks",
+    "a task of a streams group (KIP-1071) and a member",
+    ("seq", "int64", ""),
+    *_TIMES,
+    ("broker", "int32", "the coordinator"),
+    ("group", "string", ""),
+    ("member", "string", ""),
+    ("generation", "int32", "the member epoch"),
+    ("change", "string", "assigned, revoking, revoked"),
+    ("role", "string", "active, standby, warmup"),
+    ("subtopology", "string", ""),
+    ("partition", "int32", ""),
+)
+
+_STATUSES = _table(
+    "statuses",
+    "a status in an answer to a heartbeat of a streams group",
+    ("seq", "int64", ""),
+    *_TIMES,
+    ("broker", "int32", "the coordinator"),
+    ("group", "string", ""),
+    ("member", "string", ""),
+    ("status", "string", "Kafka's name"),
+    ("details", "string", "its text"),
 )
 
 _TRANSACTIONS = _table(
@@ -352,6 +453,11 @@ TABLES: Mapping[str, Table] = {
         _COMMITS,
         _GROUPS,
         _ASSIGNMENTS,
+        _SHARE_RECORDS,
+        _SHARE_STARTS,
+        _SHARE_SESSIONS,
+        _TASKS,
+        _STATUSES,
         _TRANSACTIONS,
         _MARKERS,
         _REMOVALS,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mockbroker.pipeline.tables import TABLES
+from tests.pipeline.share_histories import ShareGroup
 
 Row = dict[str, Any]
 START_MS = 1_700_000_000_000
@@ -117,6 +118,7 @@ class Story:
             Group("g-copy", [self._member("c1", 13, 1)], False),
         ]
         self.alone = [Reader("solo", 21, 0), Reader("strict", 22, 1)]
+        self.shares = ShareGroup(self)
         self._begin()
 
     def _member(self, name: str, connection: int, isolation: int | None = None) -> Reader:
@@ -506,6 +508,7 @@ class Story:
                 self.commit(self.dice.choice(self.groups), log)
             else:
                 self._rare(log)
+            self.shares.play()
 
     def _produce(self, log: Log) -> None:
         sender = self.dice.choice(self.senders)

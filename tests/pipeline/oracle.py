@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from mockbroker.pipeline.findings import Finding
+from tests.pipeline.share_oracle import share_findings
 
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
@@ -46,7 +47,7 @@ class Judge:
             seq for seq, b in self.batch.items() if self._a_later_leader_wrote_there(b)
         }
         self.names: dict[Place, str] = {}
-        for table in ("records", "batches", "fetches", "commits", "watermarks"):
+        for table in ("records", "batches", "fetches", "commits", "watermarks", "share_records"):
             for row in self.t[table]:
                 self.names[k_of(row)] = row["topic"]
         ids: dict[str, set[str]] = defaultdict(set)
@@ -76,6 +77,7 @@ class Judge:
             self.processing,
         ):
             yield from rule()
+        yield from share_findings(self)
 
     # -- words -------------------------------------------------------------------------------------
 

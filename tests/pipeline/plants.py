@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from tests.pipeline.histories import Log, Row, Story
+from tests.pipeline.share_plants import PLANTS as SHARE_PLANTS
 
 
 class Due(NamedTuple):
@@ -504,6 +505,7 @@ PLANTS: Mapping[str, Plant] = {
         back,
         unprocessed,
         processed_twice,
+        *SHARE_PLANTS,
     )
 }
 

@@ -34,7 +34,9 @@ def leave_out_aborted(
         floor = share_partition.batches.floor(first)
         low = first if floor is None else floor.first_offset
         in_flight = share_partition.batches.beginning_in(low, last)
-        share_partition.archive(in_flight, first, last, RecordEvent.ABORT, count=True)
+        share_partition.archive(
+            in_flight, first, last, RecordEvent.ABORT, "transaction_aborted", count=True
+        )
     return without(ranges, batches)
 
 

@@ -12,6 +12,13 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from mockbroker.core.errors import ApiError
+from mockbroker.core.share.emitters import (
+    RecordsFact,
+    emit_completed,
+    emit_expired,
+    emit_facts,
+    emit_writing,
+)
 from mockbroker.core.share.in_flight import InFlightBatch, InFlightState
 from mockbroker.core.share.partition import SharePartition, StateChange, Then
 from mockbroker.core.share.states import (
@@ -64,6 +71,7 @@ def acknowledge(
             acknowledgement.apply(batch)
     except ApiError as refused:
         error = refused
+    emit_facts(share_partition, acknowledgement.renewed)
     _finish(share_partition, acknowledgement.changes, error, then)
 
 
@@ -78,9 +86,9 @@ def release_acquired(share_partition: SharePartition, member_id: str, then: Then
 
     for batch in share.batches:
         for first, last, state in chosen_parts(share, batch, leaves):
-            below = last < share.start_offset
-            state.begin(RecordEvent.LEAVE, limit, below_start=below)
-            _note(share, changes, StateChange(batch, first, last, *_written(state)))
+            below, event = last < share.start_offset, RecordEvent.LEAVE
+            state.begin(event, limit, below_start=below)
+            _note(share, changes, change_of(batch, first, last, state, event, member_id))
     _finish(share, changes, None, then)
 
 
@@ -105,11 +113,13 @@ def expire(
     changes: list[StateChange] = []
     for batch in share.batches:
         for first, last, state in chosen_parts(share, batch, leaves, offsets):
+            member_id, event = state.member_id, RecordEvent.EXPIRE
             state.expire(limit, below_start=last < share.start_offset)
-            _note(share, changes, StateChange(batch, first, last, *_written(state)))
+            _note(share, changes, change_of(batch, first, last, state, event, member_id))
             if state.state is RecordState.AVAILABLE:
                 share.find_next_fetch_offset = True
     if changes:
+        emit_expired(share, changes)
         share.write(changes, lambda _: _move_start(share))
         share.notify()
     return sum(change.last_offset - change.first_offset + 1 for change in changes)
@@ -164,13 +174,14 @@ def _count_inside(batch: InFlightBatch, offsets: Collection[int]) -> int:
 class _Acknowledgement:
     """The acknowledgement of one request, for one share partition."""
 
-    __slots__ = ("_limit", "_member_id", "_share", "changes")
+    __slots__ = ("_limit", "_member_id", "_share", "changes", "renewed")
 
     def __init__(self, share_partition: SharePartition, member_id: str) -> None:
         self._share = share_partition
         self._member_id = member_id
         self._limit = share_partition.configs.delivery_count_limit
         self.changes: list[StateChange] = []
+        self.renewed: list[RecordsFact] = []  # filled for listeners only
 
     def apply(self, request: AcknowledgementBatch) -> None:
         """Apply one range. Raises ApiError."""
@@ -256,9 +267,11 @@ class _Acknowledgement:
             if not share.configs.may_renew:
                 _refuse(ErrorCode.INVALID_RECORD_STATE, RENEW_DISABLED)
             state.renew(share.new_lock())
+            if share.runtime.on_event:
+                self.renewed.append(RecordsFact.of(event, first_offset, last_offset, state))
             return
         state.begin(event, self._limit)
-        change = StateChange(batch, first_offset, last_offset, *_written(state))
+        change = change_of(batch, first_offset, last_offset, state, event, self._member_id)
         _note(share, self.changes, change)
 
 
@@ -266,8 +279,18 @@ def _refuse(error: ErrorCode, message: str) -> None:
     raise ApiError(error, message)
 
 
-def _written(state: InFlightState) -> tuple[RecordState, int]:
-    return state.state, state.delivery_count
+def change_of(
+    batch: InFlightBatch,
+    first_offset: int,
+    last_offset: int,
+    state: InFlightState,
+    event: RecordEvent,
+    member_id: str,
+) -> StateChange:
+    """The change after an event of records that a member had acquired."""
+    return StateChange(
+        batch, first_offset, last_offset, state.state, state.delivery_count, event, member_id
+    )
 
 
 def _note(share: SharePartition, changes: list[StateChange], change: StateChange) -> None:
@@ -288,11 +311,18 @@ def _finish(
         then(None)
         return
 
+    is_answered = False
+
     def written(failure: ApiError | None) -> None:
+        nonlocal is_answered
+        is_answered = True
         share.complete(changes, written=failure is None)
+        emit_completed(share, changes, written=failure is None)
         moved = failure is None and share.move_start()
         then(failure)
         if moved:
             share.notify()
 
     share.write(changes, written)
+    if not is_answered:
+        emit_writing(share, changes)

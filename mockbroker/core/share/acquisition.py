@@ -19,6 +19,7 @@ from typing import NamedTuple
 from mockbroker.core.log.fetched_batches import FetchedBatches
 from mockbroker.core.log.producer_state import AbortedTransaction
 from mockbroker.core.share.aborted import leave_out_aborted
+from mockbroker.core.share.emitters import emit_acquired
 from mockbroker.core.share.in_flight import InFlightBatch, InFlightState
 from mockbroker.core.share.partition import SharePartition
 from mockbroker.core.share.states import AcquireMode, RecordEvent, RecordState
@@ -68,12 +69,14 @@ def acquire(
     if not acquisition.set_limits(fetch_offset):
         return NOTHING
     acquisition.run(fetch_offset)
-    if not acquisition.ranges:
+    ranges, count = acquisition.ranges, acquisition.count
+    if not ranges:
         return NOTHING
     if aborted:
-        ranges = leave_out_aborted(share_partition, fetched, acquisition.ranges, aborted)
-        return Acquired(ranges, sum(each.last_offset - each.first_offset + 1 for each in ranges))
-    return Acquired(acquisition.ranges, acquisition.count)
+        ranges = leave_out_aborted(share_partition, fetched, ranges, aborted)
+        count = sum(each.last_offset - each.first_offset + 1 for each in ranges)
+    emit_acquired(share_partition, request.member_id, ranges)
+    return Acquired(ranges, count)
 
 
 class _Acquisition:
@@ -152,7 +155,10 @@ class _Acquisition:
         if floor is not None and floor.last_offset >= fetch_offset:
             low = floor.first_offset
         batches = share.batches.beginning_in(low, base_offset - 1)
-        if share.archive(batches, fetch_offset, base_offset - 1, RecordEvent.REMOVE, count=True):
+        archived = share.archive(
+            batches, fetch_offset, base_offset - 1, RecordEvent.REMOVE, "compaction", count=True
+        )
+        if archived:
             share.find_next_fetch_offset = True
 
     # -- records in flight -------------------------------------------------------------------------
@@ -259,7 +265,7 @@ class _Acquisition:
                 last = min(last, last_offset)
         acquired_to = self._put_in_flight(first, last, records_max)
         if share.batches.first.first_offset == first:
-            share.start_offset = first
+            share.begin_at(first)
         share.end_offset = max(share.end_offset, last)
         share.gap_acquired_up_to(acquired_to + 1)
         self.count += acquired_to - first + 1

@@ -93,6 +93,11 @@ class ShareCoordinator(CoordinatorRuntime[ShareShard]):
         topic = self.broker.image.topics_by_id.get(key.topic_id)
         return topic is not None and key.partition < len(topic.partitions)
 
+    def topic_of(self, key: SharePartitionKey) -> str:
+        """The name of the topic; empty if the broker's metadata does not have it."""
+        topic = self.broker.image.topics_by_id.get(key.topic_id)
+        return "" if topic is None else topic.name
+
     # ------------------------------------------------------------------------------------ requests
 
     def handle(self, operation: Operation[Q, A], request: Q, then: Callable[[A], None]) -> None:

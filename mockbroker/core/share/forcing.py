@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from mockbroker.core.share.acknowledgement import chosen_parts
+from mockbroker.core.share.acknowledgement import change_of, chosen_parts
+from mockbroker.core.share.emitters import ARCHIVED, COUNTED, HANDED_OUT, emit_forced
 from mockbroker.core.share.in_flight import NO_LOCK, InFlightState
 from mockbroker.core.share.partition import SharePartition, StateChange
 from mockbroker.core.share.states import NO_MEMBER, RecordEvent, RecordState
@@ -37,9 +38,12 @@ def archive(share: SharePartition, offsets: Collection[int] | None) -> int:
     changes: list[StateChange] = []
     for batch in share.batches:
         for first, last, state in chosen_parts(share, batch, is_open, offsets):
-            state.archive(RecordEvent.ABORT if is_acquired(state) else RecordEvent.REMOVE)
-            changes.append(StateChange(batch, first, last, state.state, state.delivery_count))
+            member_id = state.member_id
+            event = RecordEvent.ABORT if is_acquired(state) else RecordEvent.REMOVE
+            state.archive(event)
+            changes.append(change_of(batch, first, last, state, event, member_id))
             share.delivery_complete_count += share.in_flight_of(first, last)
+    emit_forced(share, changes, ARCHIVED)
     _write(share, changes)
     return _count(changes)
 
@@ -54,15 +58,17 @@ def set_delivery_count(
     """
     limit = share.configs.delivery_count_limit
     changes: list[StateChange] = []
-    number = 0
+    written: list[StateChange] = []
     for batch in share.batches:
         for first, last, state in chosen_parts(share, batch, is_open, offsets):
             state.delivery_count = limit - state.is_acquirable if count is None else count
-            number += last - first + 1
+            event = RecordEvent.RENEW  # the state stays
+            changes.append(change_of(batch, first, last, state, event, state.member_id))
             if state.is_acquirable:
-                changes.append(StateChange(batch, first, last, state.state, state.delivery_count))
-    _write(share, changes)
-    return number
+                written.append(changes[-1])
+    emit_forced(share, changes, COUNTED)
+    _write(share, written)
+    return _count(changes)
 
 
 def hand_out_again(
@@ -72,16 +78,18 @@ def hand_out_again(
 
     Nothing is written, as if the broker had forgotten the member. Its acknowledgement is refused.
     """
-    number = 0
+    changes: list[StateChange] = []
     for batch in share.batches:
         for first, last, state in chosen_parts(share, batch, acquired_by(fits), offsets):
+            member_id = state.member_id
             state.state = RecordState.AVAILABLE
             state.member_id, state.lock_deadline_ms = NO_MEMBER, NO_LOCK
-            number += last - first + 1
-    if number:
+            changes.append(change_of(batch, first, last, state, RecordEvent.RELEASE, member_id))
+    emit_forced(share, changes, HANDED_OUT)
+    if changes:
         share.find_next_fetch_offset = True
         share.notify()
-    return number
+    return _count(changes)
 
 
 def _write(share: SharePartition, changes: list[StateChange]) -> None:

@@ -15,11 +15,18 @@ from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.core.brokers.broker_life import PAUSED
 from mockbroker.core.errors import ApiError
+from mockbroker.core.events import ShareSessionChanged
 from mockbroker.core.share.acknowledgement import expire_locks, release_acquired
 from mockbroker.core.share.configs import ShareGroupConfigs
 from mockbroker.core.share.partition import SharePartition
 from mockbroker.core.share.persisted import SharePartitionKey, SharePersister
-from mockbroker.core.share.sessions import SessionKey, ShareSessionCache, ShareTarget
+from mockbroker.core.share.sessions import (
+    CONNECTION,
+    FINAL,
+    SessionKey,
+    ShareSessionCache,
+    ShareTarget,
+)
 from mockbroker.core.timing.timers import DueTimers
 from mockbroker_protocol import ErrorCode
 
@@ -27,6 +34,7 @@ if TYPE_CHECKING:
     from mockbroker.core.log.dirs import LogDirs
     from mockbroker.core.metadata.image import Image
     from mockbroker.core.replication.partition import Partition
+    from mockbroker.core.runtime import Runtime
     from mockbroker.core.services import Services
 
 # A write with one of these errors ends the share partition; the client fetches again.
@@ -69,13 +77,17 @@ class SharePartitionManager:
         self._lock_timers: DueTimers[SharePartitionKey] = DueTimers(lambda: broker.state == PAUSED)
         self._partitions: dict[SharePartitionKey, SharePartition] = {}
         sessions_max = broker.services.configs.get_int("group.share.max.share.sessions")
-        self.sessions = ShareSessionCache(sessions_max)
+        self.sessions = ShareSessionCache(sessions_max, self._session_changed)
 
     # -- the environment of a share partition ------------------------------------------------------
 
     @property
     def persister(self) -> SharePersister:
         return self._broker.share_persister
+
+    @property
+    def runtime(self) -> Runtime:
+        return self._broker.services.runtime
 
     def now_ms(self) -> int:
         return self._locks.now_ms()
@@ -145,9 +157,15 @@ class SharePartitionManager:
 
     # -- sessions ----------------------------------------------------------------------------------
 
-    def release_session(self, key: SessionKey) -> None:
+    def _session_changed(self, key: SessionKey, reason: str) -> None:
+        runtime = self.runtime
+        if runtime.on_event:
+            change = "closed" if reason else "opened"
+            runtime.emit(ShareSessionChanged(runtime.now_ms(), self.node_id, *key, change, reason))
+
+    def release_session(self, key: SessionKey, reason: str = FINAL) -> None:
         """Close a member's session, and release what it has acquired."""
-        session = self.sessions.drop(key)
+        session = self.sessions.drop(key, reason)
         if session is None:
             return
         group_id, member_id = key
@@ -169,7 +187,7 @@ class SharePartitionManager:
             return
         key, is_open = opened
         if is_open:
-            self.release_session(key)
+            self.release_session(key, CONNECTION)
         group_id, _ = key
         if not self.sessions.has_members(group_id):
             for share_partition in self.all():

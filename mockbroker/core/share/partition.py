@@ -22,6 +22,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 from mockbroker.core.errors import ApiError
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.replication.partition import Partition
+from mockbroker.core.share.emitters import (
+    RecordsFact,
+    emit_facts,
+    emit_start,
+)
 from mockbroker.core.share.in_flight import (
     InFlightBatch,
     InFlightBatches,
@@ -53,6 +58,7 @@ from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.purgatory.delayed_operation import DelayedOperation
+    from mockbroker.core.runtime import Runtime
     from mockbroker.core.share.configs import ShareGroupConfigs
     from mockbroker_protocol.messages.read_share_group_state import (
         PartitionResult,
@@ -71,6 +77,8 @@ class SharePartitionHost(Protocol):
     def node_id(self) -> int: ...
     @property
     def persister(self) -> SharePersister: ...
+    @property
+    def runtime(self) -> Runtime: ...
 
     def now_ms(self) -> int:
         """The time for acquisition locks."""
@@ -86,13 +94,17 @@ class SharePartitionHost(Protocol):
 
 
 class StateChange(NamedTuple):
-    """An event of a range of records of one batch: their new state, which is to be written."""
+    """An event of a range of records of one batch, which `member_id` had acquired: their new
+    state, which is to be written.
+    """
 
     batch: InFlightBatch
     first_offset: int
     last_offset: int
     state: RecordState
     delivery_count: int
+    event: RecordEvent
+    member_id: str
 
     @property
     def written(self) -> WrittenState:
@@ -203,6 +215,9 @@ class SharePartition:
         """Continue from the state of the share coordinator. Raises ApiError."""
         self.start_offset = self._initial_start(result.start_offset)
         self.state_epoch = result.state_epoch
+        if self.state is SharePartitionState.INITIALIZING:
+            known = result.start_offset != UNINITIALIZED_START_OFFSET
+            emit_start(self, "loaded" if known else "reset")
         if not self._take_batches(result):
             raise read_failure(self._name)
 
@@ -251,6 +266,14 @@ class SharePartition:
     @property
     def is_active(self) -> bool:
         return self.state is SharePartitionState.ACTIVE
+
+    @property
+    def runtime(self) -> Runtime:
+        return self._host.runtime
+
+    @property
+    def node_id(self) -> int:
+        return self._host.node_id
 
     @property
     def _name(self) -> str:
@@ -349,13 +372,22 @@ class SharePartition:
         last_final, count = self._final_prefix()
         if last_final == -1:
             return False
+        former = self.start_offset
+        self._drop_final(last_final, count)
+        emit_start(self, "moved", former, "final")
+        return True
+
+    def _drop_final(self, last_final: int, count: int) -> None:
+        """Move the SPSO behind the final records at the start, up to `last_final`; `count` of them
+        are in flight.
+        """
         batches = self.batches
         if last_final == batches.last.last_offset:
             # The log may have lost later offsets too; then the SPSO is above them already.
             self.start_offset = self.end_offset = max(self.start_offset, last_final + 1)
             batches.clear()
             self.delivery_complete_count = 0
-            return True
+            return
         batch = batches.floor(last_final)
         assert batch is not None
         if last_final == batch.last_offset:
@@ -371,7 +403,11 @@ class SharePartition:
             self.start_offset = max(self.start_offset, last_final + 1)
             batches.drop_before(batch.first_offset)
         self.delivery_complete_count -= count
-        return True
+
+    def begin_at(self, offset: int) -> None:
+        """Move the SPSO to the first record that was acquired: there is none before it."""
+        former, self.start_offset = self.start_offset, offset
+        emit_start(self, "moved", former, "acquired")
 
     def _start_is_final(self) -> bool:
         batch = self.batches.floor(self.start_offset)
@@ -414,13 +450,21 @@ class SharePartition:
         """
         if log_start <= self.start_offset:
             return
+        former = self.start_offset
+        self._leave_behind(log_start)
+        emit_start(self, "moved", former, "log_start")
+
+    def _leave_behind(self, log_start: int) -> None:
         if not self.batches:
             self.start_offset = self.end_offset = log_start
             self.delivery_complete_count = 0
             return
         lost = self._count_final_below(log_start)
         batches = self.batches.beginning_in(self.batches.first.first_offset, log_start - 1)
-        if self.archive(batches, self.start_offset, log_start - 1, RecordEvent.REMOVE, count=False):
+        archived = self.archive(
+            batches, self.start_offset, log_start - 1, RecordEvent.REMOVE, "log_start", count=False
+        )
+        if archived:
             self.find_next_fetch_offset = True
         self.start_offset = log_start
         self.delivery_complete_count -= lost
@@ -447,28 +491,38 @@ class SharePartition:
         first_offset: int,
         last_offset: int,
         event: RecordEvent,
+        reason: str,
         *,
         count: bool,
     ) -> bool:
         """Archive the records of a range in the state that `event` (REMOVE or ABORT) archives.
 
-        With `count` they are counted as final. Returns whether there were any.
+        `reason` is that of the emitted event. With `count` they are counted as final. Returns
+        whether there were any.
         """
         former = RecordState.AVAILABLE if event is RecordEvent.REMOVE else RecordState.ACQUIRED
         archived = 0
+        facts: list[RecordsFact] | None = [] if self.runtime.on_event else None
         for batch in batches:
             if batch.whole is not None:
                 if batch.whole.state is not former:
                     continue
                 if batch.is_within(first_offset, last_offset):
+                    first, last = batch.first_offset, batch.last_offset
                     batch.whole.archive(event)
                     archived += batch.count
+                    if facts is not None:
+                        facts.append(RecordsFact.of(event, first, last, batch.whole, reason))
                     continue
                 batch.split()
-            for _, state in batch.states(first_offset, last_offset):
+            for offset, state in batch.states(first_offset, last_offset):
                 if state.state is former:
                     state.archive(event)
                     archived += 1
+                    if facts is not None:
+                        facts.append(RecordsFact.of(event, offset, offset, state, reason))
+        if facts:
+            emit_facts(self, facts)
         if count:
             self.delivery_complete_count += archived
         return archived > 0

@@ -12,7 +12,7 @@ Source: ShareSessionCache, ShareSession, ShareSessionContext, CachedSharePartiti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from mockbroker.core.errors import ApiError
@@ -108,13 +108,26 @@ class ShareFetchContext(NamedTuple):
         return self.session is None or self.session.epoch == next_epoch(self.epoch)
 
 
+# Why a session was closed.
+FINAL = "final_epoch"
+CONNECTION = "connection"
+REPLACED = "replaced"
+STOPPED = "broker_stopped"
+
+
 class ShareSessionCache:
-    """The sessions of one broker, at most `sessions_max`."""
+    """The sessions of one broker, at most `sessions_max`.
 
-    __slots__ = ("_by_connection", "_sessions", "sessions_max")
+    `on_change` is called with a session's key, and why it was closed; "" if it was opened.
+    """
 
-    def __init__(self, sessions_max: int) -> None:
+    __slots__ = ("_by_connection", "_on_change", "_sessions", "sessions_max")
+
+    def __init__(
+        self, sessions_max: int, on_change: Callable[[SessionKey, str], None] | None = None
+    ) -> None:
         self.sessions_max = sessions_max
+        self._on_change = on_change
         self._sessions: dict[SessionKey, ShareSession] = {}
         # The session that a connection opened last; None if it was dropped since.
         self._by_connection: dict[int, tuple[SessionKey, bool]] = {}
@@ -179,7 +192,7 @@ class ShareSessionCache:
         return answer
 
     def _open(self, key: SessionKey, targets: list[ShareTarget], connection_id: int) -> None:
-        self.drop(key)
+        self.drop(key, REPLACED)
         partitions = {
             target.key: CachedSharePartition(target, must_respond=False) for target in targets
         }
@@ -190,10 +203,14 @@ class ShareSessionCache:
             raise ApiError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
         self._sessions[key] = ShareSession(key, partitions, connection_id)
         self._by_connection[connection_id] = key, True
+        if self._on_change is not None:
+            self._on_change(key, "")
 
-    def drop(self, key: SessionKey) -> ShareSession | None:
+    def drop(self, key: SessionKey, reason: str = FINAL) -> ShareSession | None:
         """Remove a session, and return it; None if there is none."""
         session = self._sessions.pop(key, None)
+        if session is not None and self._on_change is not None:
+            self._on_change(key, reason)
         if session is not None and session.connection_id in self._by_connection:
             # The connection may open another one, and must not close the member's next session.
             opened, _ = self._by_connection[session.connection_id]
@@ -209,5 +226,6 @@ class ShareSessionCache:
         return key, is_open and key in self._sessions
 
     def clear(self) -> None:
-        """Drop all sessions: share groups were disabled."""
-        self._sessions.clear()
+        """Drop all sessions: the broker's process ends, or share groups were disabled."""
+        for key in list(self._sessions):
+            self.drop(key, STOPPED)

@@ -9,7 +9,7 @@ Source: ShareCoordinatorShard, ShareCoordinatorOffsetsManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.core.coordinator.shard import (
@@ -17,6 +17,7 @@ from mockbroker.core.coordinator.shard import (
     CoordinatorShard,
     stored_records,
 )
+from mockbroker.core.share.emitters import emit_state
 from mockbroker.core.share.operations import DELETE, INITIALIZE, READ, READ_SUMMARY, WRITE
 from mockbroker.core.share.records import (
     NO_EPOCH,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from mockbroker.core.share.operations import Operation, Result, Row
 
 NONE = ErrorCode.NONE
+# The operations that begin or end a state, and their names in the journal.
+_EMITTED: Mapping[object, str] = {INITIALIZE: "initialized", DELETE: "deleted"}
 _NEVER_SEEN = -(2**31)
 NEGATIVE_PARTITION = "The partition id cannot be a negative number."
 UNINITIALIZED_WRITE = "Write operation on uninitialized share partition not allowed."
@@ -372,6 +375,9 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
     ) -> None:
         error = self._append((record,))
         if error is NONE:
+            if operation in _EMITTED:
+                node_id, topic = self.coordinator.broker_id, self.coordinator.topic_of(record.key)
+                emit_state(self._runtime, node_id, topic, record, _EMITTED[operation])
             self._answer(operation, result, then)
         else:
             code = APPEND_ERRORS.get(error, ErrorCode.UNKNOWN_SERVER_ERROR)

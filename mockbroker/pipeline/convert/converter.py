@@ -31,6 +31,7 @@ from mockbroker.pipeline.convert.read_spans import ReadSpans
 from mockbroker.pipeline.convert.readers import Readers
 from mockbroker.pipeline.convert.requests import add_request
 from mockbroker.pipeline.convert.rows import Rows, Sink
+from mockbroker.pipeline.convert.shares import ShareTables, StreamsTables
 from mockbroker.pipeline.convert.transactions import Transactions
 from mockbroker.pipeline.convert.watermarks import Watermarks
 from mockbroker.pipeline.spool.format import ClientIdentified, RunEnded, RunStarted, SpoolEntry
@@ -60,6 +61,7 @@ class Converter:
         self._readers = readers = Readers(cluster)
         self._groups = groups = GroupTables(rows, cluster, transactions, readers)
         self._spans = spans = ReadSpans(cluster)
+        shares, streams = ShareTables(rows, cluster), StreamsTables(rows)
         self._identities = Identities()
         self._producing = Producing(
             rows, cluster, transactions, watermarks, opener, self._identities
@@ -94,6 +96,11 @@ class Converter:
             events.MarkerWritten: (transactions.marker,),
             events.TransactionMoved: (transactions.moved,),
             events.GroupMoved: (groups.moved,),
+            events.ShareRecordsMoved: (shares.records,),
+            events.ShareStartMoved: (shares.start,),
+            events.ShareSessionChanged: (shares.session,),
+            events.StreamsTasksMoved: (streams.tasks,),
+            events.StreamsStatusSent: (streams.status,),
             events.OffsetCommitted: (self._offset_committed,),
             events.OffsetRemoved: (groups.offset_removed,),
             events.WatermarkMoved: (watermarks.moved,),

@@ -12,6 +12,8 @@ FROM (
     UNION SELECT run, topic, topic_id, "partition" FROM commits
     UNION SELECT run, topic, topic_id, "partition" FROM markers
     UNION SELECT run, topic, topic_id, "partition" FROM removals
+    UNION SELECT run, topic, topic_id, "partition" FROM share_records
+    UNION SELECT run, topic, topic_id, "partition" FROM share_starts
 )
 WHERE topic_id IS NOT NULL AND "partition" IS NOT NULL
 GROUP BY run, topic_id, "partition";
@@ -334,3 +336,24 @@ WHERE NOT EXISTS (
       AND g.seq > i.append_seq AND g.seq < i.at_seq
 )
 GROUP BY n;
+
+-- Share groups ------------------------------------------------------------------------------------
+
+-- The events of share groups, once for each offset, with the highest and the lowest limit of
+-- deliveries that the group has had on k. `final`: the acknowledgement is written. `forced`: a rule
+-- or action takes the record from its member, or sets its delivery count.
+CREATE TEMP TABLE handled AS
+SELECT s.* EXCLUDE (first_offset, last_offset), o."offset"
+FROM (
+    SELECT k, r.seq, r."group", r.share_state, r.life, r.change, r.first_offset, r.last_offset,
+           r.state, r.delivery_count, r.reason, r.cause,
+           max(r.delivery_limit) OVER so_far AS limit_max,
+           min(r.delivery_limit) OVER so_far AS limit_min,
+           r.change IN ('accepted', 'rejected', 'gap') AS final,
+           r.cause IS NOT NULL AND (
+             r.state = 'Available' AND r.change NOT IN ('released', 'session_ended')
+             OR r.change = 'counted'
+           ) AS forced
+    FROM share_records AS r JOIN places USING (run, topic_id, "partition")
+    WINDOW so_far AS (PARTITION BY k, r."group" ORDER BY r.seq)
+) AS s, unnest(generate_series(s.first_offset, s.last_offset)) AS o("offset");

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from mockbroker.core.errors import ApiError
 from mockbroker.core.log.fetched_batches import FetchedBatches
 from mockbroker.core.log.replica_log import ReplicaLog
+from mockbroker.core.runtime import Runtime
 from mockbroker.core.share.acknowledgement import (
     AcknowledgementBatch,
     acknowledge,
@@ -139,6 +140,7 @@ class SharePartitionWorld(ExploredWorld):
         "whole batches are acquired",
     )
     node_id = 1
+    runtime = Runtime(lambda: 0, seed=1)  # nobody listens to its events
 
     def __init__(self, beginning: str) -> None:
         _, three, whole = self.beginnings

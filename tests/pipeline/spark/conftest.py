@@ -16,7 +16,11 @@ from mockbroker.pipeline.findings import Finding
 from mockbroker.pipeline.spark.audit import audit
 from mockbroker.pipeline.spark.inputs import Inputs
 from mockbroker.pipeline.tables import TABLES, spark_schema
-from tests.pipeline.duck import test_rules_of_logs, test_rules_of_readers
+from tests.pipeline.duck import (
+    test_rules_of_logs,
+    test_rules_of_readers,
+    test_rules_of_shares,
+)
 from tests.pipeline.duck.journal import Journal
 from tests.pipeline.flat import write_flat
 from tests.pipeline.histories import Row, Story
@@ -86,7 +90,7 @@ def handmade_journals() -> list[Handmade]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Journal, "brief", brief)
-        for module in (test_rules_of_logs, test_rules_of_readers):
+        for module in (test_rules_of_logs, test_rules_of_readers, test_rules_of_shares):
             for name, test in vars(module).items():
                 if name.startswith("test_") and not inspect.signature(test).parameters:
                     with contextlib.suppress(AssertionError):  # it looked into the answer

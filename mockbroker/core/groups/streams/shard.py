@@ -21,6 +21,7 @@ from mockbroker.core.groups.records import KeyValue
 from mockbroker.core.groups.runner import Assignments, ignore_result
 from mockbroker.core.groups.streams.assigning import active_tasks
 from mockbroker.core.groups.streams.configured import CreatableTopic, configure
+from mockbroker.core.groups.streams.emitters import emit_statuses, emit_tasks
 from mockbroker.core.groups.streams.events import (
     Change,
     Effect,
@@ -271,6 +272,8 @@ class StreamsGroups(ModernRunner[StreamsGroup, StreamsSettings]):
     ) -> None:
         for effect in effects:
             if isinstance(effect, Reply):
+                if self._runtime.on_event:
+                    emit_statuses(self._runtime, self._node_id, group.group_id, effect.result)
                 self._shard.answer(effect.callback, effect.result)
             else:
                 self._store(group, effect, preceding)
@@ -280,6 +283,7 @@ class StreamsGroups(ModernRunner[StreamsGroup, StreamsSettings]):
         log_end_offset = shard.partition.log_end_offset
         records = [*preceding, *(record_of(group_id, change) for change in store.changes)]
         former = (group.state, group.epoch) if self._runtime.on_event else None
+        members = group.members.copy() if former is not None else {}
         error, _ = shard.append(records)
         created = error is NONE and shard.groups.get(group_id) is not group
         if created:
@@ -288,8 +292,14 @@ class StreamsGroups(ModernRunner[StreamsGroup, StreamsSettings]):
                 shard.classic.unload_upgraded(classic)
             shard.put_group(group)
         self._apply(group, self._handle(group, Stored(store, error, created), log_end_offset))
-        if former is not None and former != (group.state, group.epoch):
-            node_id = shard.coordinator.broker_id
-            emit_moved(
-                self._runtime, node_id, group, former[0].value, group.state_name, group.epoch
-            )
+        if former is not None:
+            emit_tasks(self._runtime, self._node_id, group_id, members, group.members)
+            if former != (group.state, group.epoch):
+                emit_moved(
+                    self._runtime, self._node_id, group, former[0].value, group.state_name,
+                    group.epoch,
+                )  # fmt: skip
+
+    @property
+    def _node_id(self) -> int:
+        return self._shard.coordinator.broker_id
