@@ -573,12 +573,12 @@ class LoseInternalTopicDict(TypedDict, total=False):
 
 
 class AssignTasksDict(TypedDict, total=False):
-    """Assignments of tasks, {member: {kind: {subtopology: [partition, …]}}}; members are globs as
-    for `expire_member`.
+    """Tasks, {member: {kind: {subtopology: [partition, …]}}}; members are globs as for
+    `expire_member`.
     """
 
     group: Required[str]
-    assignments: Required[Mapping[str, TaskAssignmentDict]]
+    tasks: Required[Mapping[str, TaskAssignmentDict]]
 
 
 class TaskAssignmentDict(TypedDict, total=False):
@@ -832,9 +832,10 @@ class NthConnectionDict(TypedDict, total=False):
 
 
 class StateConditionDict(TypedDict, total=False):
-    """The required states of a group, a transaction or a broker. Groups: Empty,
-    PreparingRebalance, CompletingRebalance, Stable, Dead, and those of KIP-848. Transactions:
-    Empty, Ongoing, PrepareCommit and the other states of DescribeTransactions.
+    """The required states of a group, a transaction or a broker. Groups: Empty, Stable, Dead,
+    PreparingRebalance and CompletingRebalance of classic groups, Assigning and Reconciling of
+    consumer and streams groups, NotReady of streams groups. Transactions: Empty, Ongoing,
+    PrepareCommit and the other states of DescribeTransactions.
     """
 
     group: GroupConditionDict | None

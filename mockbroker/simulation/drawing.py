@@ -91,13 +91,20 @@ def _draw(name: str, type_: Any, names: Names, rng: random.Random, given: dict[s
             return rng.randint(0, OFFSET_MAX)
         case "producer_id":
             return rng.randrange(3) * 1_000 + rng.randrange(3)
-        case "assignments":
-            share = [rng.randrange(names.partitions_max)]
-            return {"*": {rng.choice(names.topics): share}}
+        case "assignments" | "tasks":
+            return _draw_assignment(name, names, rng)
         case "advance":
             return rng.choice((10, 500, 5_000, 20_000))
         case _:
             return _draw_type(type_, names, rng)
+
+
+def _draw_assignment(name: str, names: Names, rng: random.Random) -> dict[str, Any]:
+    """One partition, or one task of the first subtopology, for every member."""
+    share = [rng.randrange(names.partitions_max)]
+    if name == "assignments":
+        return {"*": {rng.choice(names.topics): share}}
+    return {"*": {rng.choice(("active", "standby", "warmup")): {"0": share}}}
 
 
 def _draw_type(type_: Any, names: Names, rng: random.Random) -> Any:

@@ -557,13 +557,13 @@ class GroupActions(Handle):
             "lose_internal_topic", {"group": self.group_id, "topic": topic, "release": release}
         )
 
-    def assign_tasks(self, assignments: Mapping[str, TaskAssignmentDict]) -> None:
-        """Override the assignor's tasks of a streams group; empty assignments remove the override.
+    def assign_tasks(self, tasks: Mapping[str, TaskAssignmentDict]) -> None:
+        """Override the assignor's tasks of a streams group; empty `tasks` remove the override.
 
         Members get them with their next heartbeats, until the group changes. A warm-up task, which
         no assignor of Kafka 4.3 hands out, can be forced in this way.
         """
-        self._act("assign_tasks", {"group": self.group_id, "assignments": assignments})
+        self._act("assign_tasks", {"group": self.group_id, "tasks": tasks})
 
     def shut_down_application(self, member: str = "*") -> str:
         """Tell all members that one of them requested a shutdown of the application; returns its

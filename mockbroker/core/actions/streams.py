@@ -54,12 +54,12 @@ class TaskAssignment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AssignTasks(msgspec.Struct, frozen=True):
-    """Assignments of tasks, {member: {kind: {subtopology: [partition, …]}}}; members are globs as
-    for `expire_member`.
+    """Tasks, {member: {kind: {subtopology: [partition, …]}}}; members are globs as for
+    `expire_member`.
     """
 
     group: str
-    assignments: dict[str, TaskAssignment]
+    tasks: dict[str, TaskAssignment]
 
 
 class ShutDownApplication(msgspec.Struct, frozen=True):
@@ -110,7 +110,7 @@ class StreamsActions:
     @action(AssignTasks)
     @staticmethod
     def assign_tasks(cluster: ClusterState, wanted: AssignTasks) -> None:
-        """Override the assignor's tasks of a streams group; empty assignments remove the override.
+        """Override the assignor's tasks of a streams group; empty `tasks` remove the override.
 
         Members get them with their next heartbeats, until the group changes. A warm-up task, which
         no assignor of Kafka 4.3 hands out, can be forced in this way.
@@ -120,17 +120,17 @@ class StreamsActions:
 
         runner, group = _streams_group(cluster, wanted.group)
 
-        def tasks(given: Mapping[str, Sequence[int]] | None, present: TaskSets) -> TaskSets:
+        def checked(given: Mapping[str, Sequence[int]] | None, present: TaskSets) -> TaskSets:
             return present if given is None else checked_tasks(group, given)
 
         targets: dict[str, Tasks] = {}
-        for pattern, each in wanted.assignments.items():
+        for pattern, each in wanted.tasks.items():
             for member_id in required_members(group, pattern):
                 present = targets.get(member_id) or group.target_of(member_id)
                 targets[member_id] = Tasks(
-                    tasks(each.active, present.active),
-                    tasks(each.standby, present.standby),
-                    tasks(each.warmup, present.warmup),
+                    checked(each.active, present.active),
+                    checked(each.standby, present.standby),
+                    checked(each.warmup, present.warmup),
                 )
         runner.assign_targets(group, targets)
 

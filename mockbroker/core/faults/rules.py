@@ -112,7 +112,8 @@ class BrokerCondition(msgspec.Struct, frozen=True, kw_only=True):
 class StateCondition(msgspec.Struct, frozen=True, kw_only=True):
     """The required states of a group, a transaction or a broker.
 
-    Groups: Empty, PreparingRebalance, CompletingRebalance, Stable, Dead, and those of KIP-848.
+    Groups: Empty, Stable, Dead, PreparingRebalance and CompletingRebalance of classic groups,
+    Assigning and Reconciling of consumer and streams groups, NotReady of streams groups.
     Transactions: Empty, Ongoing, PrepareCommit and the other states of DescribeTransactions.
     """
 
