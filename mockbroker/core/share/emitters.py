@@ -65,10 +65,12 @@ class RecordsFact(NamedTuple):
             state.member_id, reason,
         )  # fmt: skip
 
-    def continues(self, former: RecordsFact) -> bool:
-        """Whether it is the same event of the offsets behind those of `former`."""
-        return self.first_offset == former.last_offset + 1 and self == former._replace(
-            first_offset=self.first_offset, last_offset=self.last_offset
+    def continues(self, former: RecordsFact, last_offset: int) -> bool:
+        """Whether it is the same event as `former`, of the offset behind `last_offset`."""
+        return (
+            self.first_offset == last_offset + 1
+            and self.change == former.change
+            and self[3:] == former[3:]
         )
 
 
@@ -127,6 +129,9 @@ def each_fact(
     if change.batch.whole is not None:
         yield _fact(share, change, name, change.batch.whole.state)
         return
+    if change.first_offset == change.last_offset:
+        yield _fact(share, change, name, change.batch.state_at(change.first_offset).state)
+        return
     for offset, state in change.batch.states(change.first_offset, change.last_offset):
         one = change._replace(first_offset=offset, last_offset=offset)
         yield _fact(share, one, name, state.state)
@@ -154,18 +159,18 @@ def _reason(share: SharePartition, change: StateChange) -> str:
 def emit_facts(share: SharePartition, facts: Iterable[RecordsFact]) -> None:
     """Emit facts, neighbours as one. Only for a runtime with listeners."""
     former: RecordsFact | None = None
+    last_offset = UNKNOWN_OFFSET
     for fact in facts:
-        if former is not None and fact.continues(former):
-            former = former._replace(last_offset=fact.last_offset)
-            continue
-        if former is not None:
-            _emit(share, former)
-        former = fact
+        if former is not None and not fact.continues(former, last_offset):
+            _emit(share, former, last_offset)
+            former = None
+        former = former or fact
+        last_offset = fact.last_offset
     if former is not None:
-        _emit(share, former)
+        _emit(share, former, last_offset)
 
 
-def _emit(share: SharePartition, fact: RecordsFact) -> None:
+def _emit(share: SharePartition, fact: RecordsFact, last_offset: int) -> None:
     runtime = share.runtime
     group_id, topic_id, index = share.key
     runtime.emit(
@@ -180,7 +185,7 @@ def _emit(share: SharePartition, fact: RecordsFact) -> None:
             share.state_epoch,
             fact.change,
             fact.first_offset,
-            fact.last_offset,
+            last_offset,
             STATES[fact.state],
             fact.delivery_count,
             share.configs.delivery_count_limit,
