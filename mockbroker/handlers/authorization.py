@@ -51,6 +51,11 @@ class AuthHelper:
         self._principal = ctx.connection.principal
         self._host = "" if self._authorizer is None else java_host(ctx.connection.client_host)
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is an authorizer."""
+        return self._authorizer is not None
+
     def allows(self, operation: Operation, kind: ResourceType, name: str) -> bool:
         """Whether the client is authorized for an operation on a resource."""
         authorizer = self._authorizer

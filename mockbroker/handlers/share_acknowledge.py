@@ -17,6 +17,7 @@ from mockbroker.handlers.share_requests import (
     TopicAccess,
     lock_duration_ms,
     refused,
+    target_of,
 )
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.share_acknowledge import (
@@ -52,8 +53,14 @@ def share_acknowledge(
     assert member_id is not None
     manager = ctx.broker.share_partitions
     key = group_id, member_id
+    access = TopicAccess(ctx)
     try:
         manager.sessions.acknowledged(key, request.share_session_epoch)
+        access.check_names(
+            target_of(ctx, topic.topic_id, partition.partition_index)
+            for topic in request.topics
+            for partition in topic.partitions
+        )
     except ApiError as invalid:
         return ShareAcknowledgeResponse(error_code=invalid.error)
     reply: Parked[ShareAcknowledgeResponse] = Parked()
@@ -64,7 +71,7 @@ def share_acknowledge(
         reply.complete(_response(ctx, group_id, rows))
 
     Acknowledgements(
-        ctx, group_id, member_id, TopicAccess(ctx), acknowledged, is_renew=request.is_renew_ack
+        ctx, group_id, member_id, access, acknowledged, is_renew=request.is_renew_ack
     ).start(request.topics)
     return reply.response if reply.done else reply
 

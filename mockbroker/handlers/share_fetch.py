@@ -75,7 +75,12 @@ def share_fetch(
         if invalid.error is ErrorCode.SHARE_SESSION_LIMIT_REACHED:
             return _answer_later(ctx, request, invalid.error)
         return ShareFetchResponse(error_code=invalid.error)
-    return _ShareFetch(ctx, request, context).start(fetches=not renews)
+    access = TopicAccess(ctx)
+    try:
+        access.check_names((*context.targets, *_targets(ctx, request)))
+    except ApiError as nameless:
+        return ShareFetchResponse(error_code=nameless.error)
+    return _ShareFetch(ctx, request, context, access).start(fetches=not renews)
 
 
 def _wants_records(request: ShareFetchRequest) -> bool:
@@ -92,12 +97,15 @@ def _has_acknowledgements(request: ShareFetchRequest) -> bool:
     )
 
 
-def _open_context(ctx: RequestContext, request: ShareFetchRequest) -> ShareFetchContext:
-    targets = [
+def _targets(ctx: RequestContext, request: ShareFetchRequest) -> list[ShareTarget]:
+    return [
         target_of(ctx, topic.topic_id, partition.partition_index)
         for topic in request.topics
         for partition in topic.partitions
     ]
+
+
+def _open_context(ctx: RequestContext, request: ShareFetchRequest) -> ShareFetchContext:
     forgotten = [
         target_of(ctx, topic.topic_id, index)
         for topic in request.forgotten_topics_data
@@ -108,7 +116,7 @@ def _open_context(ctx: RequestContext, request: ShareFetchRequest) -> ShareFetch
     return ctx.broker.share_partitions.sessions.open_context(
         (request.group_id, request.member_id),
         request.share_session_epoch,
-        targets,
+        _targets(ctx, request),
         forgotten,
         acknowledges=_has_acknowledgements(request),
         connection_id=ctx.connection.id,
@@ -130,12 +138,17 @@ class _ShareFetch:
     """One request with a valid session: the parts of its answer."""
 
     def __init__(
-        self, ctx: RequestContext, request: ShareFetchRequest, context: ShareFetchContext
+        self,
+        ctx: RequestContext,
+        request: ShareFetchRequest,
+        context: ShareFetchContext,
+        access: TopicAccess,
     ) -> None:
         self._ctx = ctx
         self._request = request
         self._context = context
-        self._access = TopicAccess(ctx)
+        self._access = access
+        self._named = ctx.image.topics_by_id
         self._fetched: list[ShareFetched] = []
         self._errors: list[ShareFetched] = []
         self._acknowledged: list[Acknowledged] = []
@@ -251,28 +264,35 @@ class _ShareFetch:
         if not self._context.is_current:
             response.error_code = ErrorCode.INVALID_SHARE_SESSION_EPOCH
         else:
-            response.responses = self._rows_to_send(rows)
+            response.responses = _by_topic(self._rows_to_send(rows))
             wait_ms = record_fetch(ctx, response)
             if wait_ms > 0:
                 response.responses, response.throttle_time_ms = [], wait_ms
+            else:
+                self._mark_answered(rows)
+                if any(topic.topic_id not in self._named for topic in response.responses):
+                    # BrokerTopicStats counts the bytes of a topic by its name, and throws here.
+                    return ShareFetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
         self._add_acknowledged(response)
         if request.share_session_epoch == FINAL_EPOCH:
             key = request.group_id, request.member_id
             ctx.broker.share_partitions.release_session(key)
         return response
 
-    def _rows_to_send(self, rows: list[ShareFetched]) -> list[ShareFetchableTopicResponse]:
+    def _rows_to_send(self, rows: list[ShareFetched]) -> list[ShareFetched]:
         session = self._context.session
-        topics: dict[bytes, ShareFetchableTopicResponse] = {}
-        for target, data in rows:
-            if session is None or session.must_respond(
-                target.key, has_records=bool(data.records), failed=data.error_code != 0
-            ):
-                topic = topics.setdefault(
-                    target.topic_id, ShareFetchableTopicResponse(target.topic_id, [])
+        return [
+            (target, data)
+            for target, data in rows
+            if session is None or data.records or data.error_code or session.owes(target.key)
+        ]
+
+    def _mark_answered(self, rows: list[ShareFetched]) -> None:
+        if self._context.session is not None:
+            for target, data in rows:
+                self._context.session.answered(
+                    target.key, has_records=bool(data.records), failed=data.error_code != 0
                 )
-                topic.partitions.append(data)
-        return list(topics.values())
 
     def _add_hint(self, hints: LeaderHints, target: ShareTarget, data: PartitionData) -> None:
         if data.error_code in HINTED:
@@ -296,6 +316,14 @@ class _ShareFetch:
                 data = PartitionData(target.partition, records=b"")
                 topic.partitions.append(data)
             data.acknowledge_error_code, data.acknowledge_error_message = error, message
+
+
+def _by_topic(rows: list[ShareFetched]) -> list[ShareFetchableTopicResponse]:
+    topics: dict[bytes, ShareFetchableTopicResponse] = {}
+    for target, data in rows:
+        topic = topics.setdefault(target.topic_id, ShareFetchableTopicResponse(target.topic_id, []))
+        topic.partitions.append(data)
+    return list(topics.values())
 
 
 class DelayedShareFetch(DelayedOperation):

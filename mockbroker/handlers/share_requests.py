@@ -94,6 +94,13 @@ class TopicAccess:
         self._auth = AuthHelper(ctx)
         self._allowed: dict[str, bool] = {}
 
+    def check_names(self, targets: Iterable[ShareTarget]) -> None:
+        """Raises ApiError for an unknown topic id if there is an authorizer: the ResourcePattern of
+        AuthHelper.filterByAuthorized throws for a topic without a name.
+        """
+        if self._auth.is_needed and any(target.topic is None for target in targets):
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+
     def allows(self, topic: str) -> bool:
         allowed = self._allowed.get(topic)
         if allowed is None:

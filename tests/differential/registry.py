@@ -14,24 +14,27 @@ Play = Callable[[Session], None]
 
 @dataclass(frozen=True)
 class Case:
-    """One case: its name, what it plays, and the cluster it wants ("one" or "three" brokers)."""
+    """One case: its name, what it plays, the cluster it wants ("one" or "three" brokers), and
+    whether it takes seconds because time has to pass.
+    """
 
     name: str
     play: Play
     cluster: str
+    slow: bool = False
 
 
 CASES: dict[str, Case] = {}
 
 
-def case(*, cluster: str = "one") -> Callable[[Play], Play]:
+def case(*, cluster: str = "one", slow: bool = False) -> Callable[[Play], Play]:
     """Register a function as a case under its own name."""
 
     def register(play: Play) -> Play:
         name = play.__name__
         if name in CASES:
             raise ValueError(f"two cases are called {name}")
-        CASES[name] = Case(name, play, cluster)
+        CASES[name] = Case(name, play, cluster, slow)
         return play
 
     return register

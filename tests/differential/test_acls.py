@@ -16,7 +16,7 @@ from tests.support.real_sasl import RealSaslKafka, sasl_configs
 
 pytestmark = [pytest.mark.real_kafka, pytest.mark.java, pytest.mark.xdist_group("real_kafka")]
 
-ROOMS = "acls admin groups records share_states tokens topics transactions"
+ROOMS = "acls admin groups records share_states shared_records tokens topics transactions"
 for room in ROOMS.split():
     import_module(f"tests.differential.secured.{room}")
 
@@ -28,6 +28,8 @@ CONFIGS = {
     "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
     "group.initial.rebalance.delay.ms": "0",
     "group.streams.initial.rebalance.delay.ms": "0",
+    "group.share.max.share.sessions": "2",
+    "group.share.max.size": "2",  # there have to be as many sessions at least
 }
 
 

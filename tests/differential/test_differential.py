@@ -26,6 +26,9 @@ CONFIGS = {
     "group.streams.initial.rebalance.delay.ms": "0",
     "group.streams.assignment.interval.ms": "0",
     "group.share.assignment.interval.ms": "0",
+    "group.share.min.record.lock.duration.ms": "1000",
+    # Cases look at every record of the states of share partitions.
+    "share.coordinator.state.topic.prune.interval.ms": "3600000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
     # The records of cases are old, and the two peers would begin a round of retention at different
     # times.
@@ -71,7 +74,13 @@ def differences(real: object, ours: object, path: str = "") -> Iterator[str]:
         yield f"{path}: real {real!r}, ours {ours!r}"
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if each.slow else ())
+        for name, each in sorted(CASES.items())
+    ],
+)
 def test_the_answers_are_those_of_the_real_broker(
     name: str, real: tuple[str, int], ours: Cluster
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.security.authorizer import STANDARD_AUTHORIZER
 from mockbroker.core.share import acknowledgement as texts
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.share_acknowledge import ShareAcknowledgeResponse
@@ -94,6 +95,23 @@ def test_unknown_topics_and_partitions_have_their_errors(node):
     response = acknowledged(node, 1, node.acks(batch, topic="missing"), node.acks(batch, index=9))
     found = {row.error_code for topic in response.responses for row in topic.partitions}
     assert found == {ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+
+
+def test_with_an_authorizer_an_unknown_topic_fails_the_request_and_nothing_is_applied():
+    node = ShareNode(
+        configs={
+            "authorizer.class.name": STANDARD_AUTHORIZER,
+            "allow.everyone.if.no.acl.found": "true",
+        }
+    )
+    node.topic("t")
+    node.produced(batch_of(b"a"))
+    done(node.share_fetch(0, node.wanted()))
+    both = node.acks((0, 0, [1])), node.acks((0, 0, [1]), topic="missing")
+    response = acknowledged(node, 1, *both)
+    assert (response.error_code, response.responses) == (ErrorCode.UNKNOWN_SERVER_ERROR, [])
+    assert summary(node.share()) == "0:acquired/1"
+    assert error_of(acknowledged(node, 2, both[0])) == (ErrorCode.NONE, None)
 
 
 def test_a_partition_that_the_group_never_fetched_is_unknown():

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.quotas.client_quotas import entity_of
+from mockbroker.core.security.authorizer import STANDARD_AUTHORIZER
 from mockbroker.core.share import acknowledgement as texts
 from mockbroker.handlers.base import Parked
 from mockbroker.handlers.share_fetch_read import bytes_each, rotated
 from mockbroker.handlers.share_requests import are_valid
 from mockbroker_protocol import ErrorCode
-from mockbroker_protocol.messages.share_fetch import AcknowledgementBatch, ShareFetchResponse
+from mockbroker_protocol.messages.share_fetch import (
+    AcknowledgementBatch,
+    ForgottenTopic,
+    ShareFetchResponse,
+)
 from mockbroker_protocol.records.control import ControlType, build_marker
 from tests.support.requests import NOW_MS, batch_of, done, values_of
-from tests.support.share import ShareNode, ranges_of, row_of, rows_of, summary
+from tests.support.share import GROUP, MEMBER, ShareNode, ranges_of, row_of, rows_of, summary
 
 LOCK_MS = 30_000
+EVERYONE = {"allow.everyone.if.no.acl.found": "true"}
 
 
 @pytest.fixture
@@ -325,16 +332,21 @@ def test_an_error_of_an_acknowledgement_is_beside_the_records(node):
 
 def test_acknowledgements_of_other_partitions_have_rows_of_their_own(node):
     fetched(node, 0, node.wanted(0))
-    unknown = node.wanted(5, acks=[(0, 0, [1])])
-    missing = node.wanted(0, topic="missing", acks=[(0, 0, [1])])
-    response = fetched(node, 1, unknown, missing)
-    rows = [
-        (data.partition_index, data.error_code, data.acknowledge_error_code)
-        for topic in response.responses
-        for data in topic.partitions
-    ]
-    assert (5, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) in rows
-    assert (0, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_ID) in rows
+    response = fetched(node, 1, node.wanted(5, acks=[(0, 0, [1])]))
+    row = row_of(response)
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert (row.partition_index, row.error_code, row.acknowledge_error_code) == (
+        5,
+        unknown,
+        unknown,
+    )
+
+
+def test_the_last_request_of_a_session_may_acknowledge_records_of_an_unknown_topic(node):
+    """It fetches nothing, so that no row of a fetch is without a name."""
+    fetched(node, 0, node.wanted(0))
+    row = row_of(fetched(node, -1, node.wanted(0, topic="missing", acks=[(0, 0, [1])])))
+    assert (row.error_code, row.acknowledge_error_code) == (0, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 def test_a_renewal_fetches_nothing_and_does_not_wait(node):
@@ -377,16 +389,68 @@ def test_without_the_feature_there_are_no_share_groups(node):
 
 
 @pytest.mark.parametrize(
-    ("topic", "index", "error"),
-    [
-        ("missing", 0, ErrorCode.UNKNOWN_TOPIC_ID),
-        ("t", 9, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        ("t", -1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-    ],
+    "index",
+    [9, -1],
 )
-def test_unknown_partitions_have_an_error_and_do_not_wait(node, topic, index, error):
-    row = row_of(fetched(node, 0, node.wanted(index, topic=topic), max_wait_ms=500))
-    assert row.error_code == error
+def test_unknown_partitions_have_an_error_and_do_not_wait(node, index):
+    row = row_of(fetched(node, 0, node.wanted(index), max_wait_ms=500))
+    assert row.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_an_unknown_topic_fails_each_request_of_its_session(node):
+    """BrokerTopicStats throws for a topic without a name, after the records were acquired."""
+    node.produced(batch_of(b"a"))
+    missing = node.wanted(topic="missing")
+    response = fetched(node, 0, node.wanted(), missing)
+    assert (response.error_code, response.responses) == (ErrorCode.UNKNOWN_SERVER_ERROR, [])
+    assert response.acquisition_lock_timeout_ms == 0
+    assert summary(node.share()) == "0:acquired/1"
+    assert fetched(node, 1).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    forgotten = [ForgottenTopic(node.topic_id("missing"), [0])]
+    assert fetched(node, 2, forgotten_topics_data=forgotten).error_code == ErrorCode.NONE
+
+
+def test_with_an_authorizer_an_unknown_topic_fails_the_request_before_it_is_served():
+    """AuthHelper throws for a topic without a name: nothing is acknowledged or acquired."""
+    node = ShareNode(configs={"authorizer.class.name": STANDARD_AUTHORIZER, **EVERYONE})
+    node.topic("t")
+    node.produced(batch_of(b"a"))
+    node.produced(batch_of(b"b"))
+    missing = node.wanted(topic="missing")
+    fetched(node, 0, node.wanted(), max_records=1)
+    response = fetched(node, 1, node.wanted(acks=[(0, 0, [1])]), missing)
+    assert response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert fetched(node, 2).error_code == ErrorCode.UNKNOWN_SERVER_ERROR, "it is in the session"
+    assert summary(node.share()) == "0:acquired/1"
+    assert fetched(node, -1, missing).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert node.manager.sessions.get((GROUP, MEMBER)) is not None
+
+
+def test_a_throttled_fetch_brings_only_the_errors_of_acknowledgements(node):
+    node.produced(batch_of(b"a"))
+    fetched(node, 0, node.wanted())
+    throttling_quota(node)
+    node.produced(batch_of(bytes(5_000)))
+    response = fetched(node, 1, node.wanted(acks=[(0, 0, [1])]))
+    assert response.throttle_time_ms > 0
+    row = row_of(response)
+    assert (row.partition_index, row.records, row.acknowledge_error_code) == (0, b"", 0)
+    assert summary(node.share()) == "1:acquired/1", "the client has them when their lock ends"
+
+
+def test_a_throttled_fetch_owes_the_client_a_new_partition(node):
+    node.produced(batch_of(bytes(5_000)))
+    fetched(node, 0, node.wanted(1))
+    throttling_quota(node)
+    assert fetched(node, 1, node.wanted(0, 2)).responses == []
+    session = node.manager.sessions.get((GROUP, MEMBER))
+    assert session is not None
+    assert session.owes((node.topic_id("t"), 2))
+
+
+def throttling_quota(node: ShareNode) -> None:
+    entity = entity_of([("client-id", None)])
+    node.cluster.quotas.alter(entity, {"consumer_byte_rate": 100.0}, validate_only=False)
 
 
 def test_another_leader_is_named(node):
@@ -412,11 +476,10 @@ def test_an_error_of_the_share_coordinator_is_told_and_the_next_fetch_tries_agai
 def test_a_topic_that_is_created_again_is_another_one(node):
     fetched(node, 0, node.wanted())
     node.cluster.delete_topic("t")
-    row = row_of(fetched(node, 1))
-    assert row.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert fetched(node, 1).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     node.topic("t")
-    row = row_of(fetched(node, 2))
-    assert row.error_code == ErrorCode.INCONSISTENT_TOPIC_ID
+    assert fetched(node, 2).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert row_of(fetched(node, 0, node.wanted())).error_code == ErrorCode.NONE
 
 
 @pytest.mark.parametrize(

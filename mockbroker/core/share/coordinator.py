@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mockbroker.core.coordinator.runtime import CoordinatorRuntime
 from mockbroker.core.hashing.java_hash import uuid_hash
-from mockbroker.core.hashing.java_hash_map import hash_order
+from mockbroker.core.hashing.java_hash_map import JavaHashMap
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.metadata.topic import SHARE_GROUP_STATE_TOPIC
 from mockbroker.core.share.operations import (
@@ -172,7 +172,8 @@ class _Rows:
         self._operation: Operation[Any, Any] = operation
         self._request: StateRequest = request
         self._then: Callable[[Any], None] = then
-        self._results: dict[bytes, dict[int, Result | None]] = {}
+        # The service's hash maps, whose order the answer has.
+        self._results: JavaHashMap[bytes, JavaHashMap[int, Result | None]] = JavaHashMap(uuid_hash)
         self._missing = 0
 
     def handle(self) -> None:
@@ -184,7 +185,8 @@ class _Rows:
         ]
         last: dict[SharePartitionKey, int] = {}
         for number, (key, _) in enumerate(rows):
-            self._results.setdefault(key.topic_id, {})[key.partition] = None
+            of_topic = self._results.compute_if_absent(key.topic_id, _by_partition)
+            of_topic[key.partition] = None
             last[key] = number
         self._missing = len(rows)
         for number, (key, row) in enumerate(rows):
@@ -201,10 +203,13 @@ class _Rows:
             self._then(self._operation.response(self._ordered()))
 
     def _ordered(self) -> list[tuple[bytes, Result]]:
-        """The results in the order of the service's hash maps."""
         return [
             (topic_id, result)
-            for topic_id in hash_order(self._results, uuid_hash)
-            for partition in hash_order(self._results[topic_id], int)
-            if (result := self._results[topic_id][partition]) is not None
+            for topic_id, of_topic in self._results.items()
+            for result in of_topic.values()
+            if result is not None
         ]
+
+
+def _by_partition() -> JavaHashMap[int, Result | None]:
+    return JavaHashMap(int)

@@ -9,7 +9,7 @@ Source: InFlightState, InFlightBatch.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from operator import attrgetter
 
@@ -239,10 +239,15 @@ class InFlightBatches:
         return self._batches[-1]
 
     def add(self, batch: InFlightBatch) -> None:
-        if not self._batches or batch.first_offset > self._batches[-1].last_offset:
+        """Add a batch. It replaces one with the same first offset: if a client asks for batches of
+        less than one record, Kafka puts an empty batch before each other one.
+        """
+        if not self._batches or batch.first_offset > self._batches[-1].first_offset:
             self._batches.append(batch)
-        else:
-            insort(self._batches, batch, key=_first_offset)
+            return
+        at = bisect_left(self._batches, batch.first_offset, key=_first_offset)
+        same = self._batches[at].first_offset == batch.first_offset
+        self._batches[at : at + same] = [batch]
 
     def floor(self, offset: int) -> InFlightBatch | None:
         """The last batch that begins at `offset` or before it."""

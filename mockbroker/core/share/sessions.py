@@ -78,19 +78,19 @@ class ShareSession:
         for target in forgotten:
             self.partitions.pop(target.key, None)
 
-    def must_respond(self, key: TopicPartitionKey, *, has_records: bool, failed: bool) -> bool:
-        """Whether the answer has a partition: it has records or an error, had one the last time, or
-        is new.
-
-        A partition with records moves to the end of the session.
+    def owes(self, key: TopicPartitionKey) -> bool:
+        """Whether the next answer has a partition even without records or an error: it had an error
+        the last time, or is new.
         """
+        return self.partitions[key].must_respond
+
+    def answered(self, key: TopicPartitionKey, *, has_records: bool, failed: bool) -> None:
+        """An answer about a partition is sent. One with records moves to the end of the session."""
         cached = self.partitions[key]
-        responds = has_records or failed or cached.must_respond
         cached.must_respond = failed
         if has_records:
             del self.partitions[key]
             self.partitions[key] = cached
-        return responds
 
 
 class ShareFetchContext(NamedTuple):

@@ -28,6 +28,14 @@ def test_batches_of_the_log_are_joined_up_to_the_batch_size(node):
     assert acquired(node, batch_size=4) == [(0, 3, 1), (4, 6, 1)]
 
 
+def test_a_batch_size_below_one_gives_an_empty_range_before_each_batch(node):
+    """As SharePartition.createBatches does. Nothing remains of it: the batch takes its place."""
+    node.produced(batch_of(b"a", b"b"))
+    assert acquired(node, batch_size=0) == [(0, -1, 1), (0, 1, 1)]
+    assert acknowledged(node.share(), (0, 1, [2])) is None
+    assert acquired(node) == [(0, 1, 2)]
+
+
 def test_no_batch_of_the_log_is_divided_by_the_batch_size(node):
     fill(node, 5, 1)
     assert acquired(node, batch_size=2) == [(0, 4, 1), (5, 5, 1)]

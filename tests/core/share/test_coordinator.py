@@ -99,6 +99,19 @@ def node() -> ShareNode:
     return ShareNode()
 
 
+def test_results_come_in_the_order_of_javas_hash_maps(node: ShareNode) -> None:
+    """Topics with computeIfAbsent, which puts a key before the others of its bucket."""
+    ids = [bytes(15) + bytes([each]) for each in (0x11, 2, 1)]  # the first and the last collide
+    request = read_request(ids[0], 17, 0, 1)
+    for topic_id in ids[1:]:
+        request.topics += read_request(topic_id, 0).topics
+    (answer,) = node.send(READ, request)
+    found = [
+        (line.topic_id[-1], each.partition) for line in answer.results for each in line.partitions
+    ]
+    assert found == [(1, 0), (0x11, 0), (0x11, 17), (0x11, 1), (2, 0)]
+
+
 # ----------------------------------------------------------------------------------------- records
 
 

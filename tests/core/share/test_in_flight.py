@@ -137,3 +137,10 @@ def test_batches_are_found_by_offset():
     assert batches.first_after(10) is None
     batches.drop_before(10)
     assert (len(batches), batches.first.first_offset, batches.last.last_offset) == (1, 10, 14)
+
+
+def test_a_batch_replaces_one_that_begins_with_it():
+    batches = InFlightBatches()
+    for first, last in ((0, 4), (5, 4), (5, 7), (8, 9), (5, 6)):
+        batches.add(InFlightBatch(first, last, acquired()))
+    assert [(each.first_offset, each.last_offset) for each in batches] == [(0, 4), (5, 6), (8, 9)]

@@ -138,18 +138,26 @@ def test_a_context_is_not_current_once_another_request_has_used_its_session(cach
     assert not context.is_current
 
 
-def test_an_answer_has_partitions_with_news_only(cache):
+def test_a_new_partition_and_the_end_of_an_error_are_owed_to_the_client(cache):
     opened(cache, 0, [A])
     session = opened(cache, 1, [B]).session
     assert session is not None
     quiet = {"has_records": False, "failed": False}
-    assert not session.must_respond(A.key, **quiet)
-    assert session.must_respond(B.key, **quiet), "a new partition"
-    assert not session.must_respond(B.key, **quiet)
-    assert session.must_respond(B.key, has_records=False, failed=True)
-    assert session.must_respond(B.key, **quiet), "its error has ended"
-    assert session.must_respond(A.key, has_records=True, failed=False)
-    assert list(session.partitions) == [B.key, A.key], "the one with records is the last"
+    assert not session.owes(A.key)
+    assert session.owes(B.key), "a new partition"
+    session.answered(B.key, **quiet)
+    assert not session.owes(B.key)
+    session.answered(B.key, has_records=False, failed=True)
+    assert session.owes(B.key), "its error may end"
+    session.answered(B.key, **quiet)
+    assert not session.owes(B.key)
+
+
+def test_a_partition_with_records_is_the_last_of_its_session(cache):
+    session = opened(cache, 0, [A, B]).session or cache.get(KEY)
+    assert session is not None
+    session.answered(A.key, has_records=True, failed=False)
+    assert list(session.partitions) == [B.key, A.key]
 
 
 def test_a_closed_connection_names_the_session_that_it_opened_last(cache):

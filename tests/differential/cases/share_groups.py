@@ -123,6 +123,8 @@ def offsets(
     group: str,
     topics: Mapping[str, Sequence[int]] | None = None,
     label: str = "offsets",
+    *,
+    answered: bool = True,
 ) -> None:
     """DescribeShareGroupOffsets in both versions."""
     wanted = None
@@ -140,10 +142,12 @@ def offsets(
         return answer
 
     row = DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=wanted)
+    request = DescribeShareGroupOffsetsRequest(groups=[row])
     for version in (0, 1):
-        session.ask(
-            DescribeShareGroupOffsetsRequest(groups=[row]), version, label=label, edit=in_order
-        )
+        if answered:
+            session.ask(request, version, label=label, edit=in_order)
+        else:
+            session.no_answer(request, version, f"silence {version}", label)
 
 
 def altering(group: str, starts: Mapping[str, Mapping[int, int]]) -> AlterShareGroupOffsetsRequest:
@@ -366,7 +370,8 @@ def share_group_follows_its_topics(session: Session) -> None:
 def share_group_offsets(session: Session) -> None:
     topic, _ = topic_of(session, partitions=2)
     group = new_group(session)
-    nothing = {topic: [0, 1, 5], "no-such-topic": [0]}
+    nothing = {topic: [0, 1], "no-such-topic": [0]}
+    missing = {topic: [0, 1, 5]}
     offsets(session, group, label="unknown group")
     offsets(session, group, nothing, label="unknown group")
     session.ask(forgetting(group, topic), 0, label="unknown group")
@@ -375,6 +380,7 @@ def share_group_offsets(session: Session) -> None:
     join(session, group, "m", topic)
     offsets(session, group, label="not read yet")
     offsets(session, group, nothing, label="not read yet")
+    offsets(session, group, missing, label="no such partition", answered=False)
     offsets(session, group, {}, label="no topics")
     session.ask(altering(group, {topic: {0: 1}}), 0, label="not empty")
     session.ask(forgetting(group, topic), 0, label="not empty")

@@ -6,7 +6,7 @@ from struct import pack
 from typing import Any
 
 from mockbroker.core.hashing.java_hash import coordinator_partition, uuid_hash
-from mockbroker.core.hashing.java_hash_map import hash_order
+from mockbroker.core.hashing.java_hash_map import JavaHashMap
 from mockbroker.core.share.coordinator import coordinator_key
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.internal_topics import SHARE_GROUP_STATE
@@ -86,9 +86,9 @@ def write(session: Session, topic_id: bytes, *batches: Batch, label: str = "", *
     session.ask(write_request(topic_id, {0: list(batches)}, **how), 1, label=label)
 
 
-def records(session: Session, topic_id: bytes, partition: int = 0) -> None:
+def records(session: Session, topic_id: bytes, partition: int = 0, group: str = "g") -> None:
     """Note the records of a share partition, byte for byte but for its topic id and the times."""
-    index = coordinator_partition(coordinator_key("g", topic_id, partition), 50)
+    index = coordinator_partition(coordinator_key(group, topic_id, partition), 50)
     wanted = FetchPartition(
         partition=index, fetch_offset=0, partition_max_bytes=1 << 20, log_start_offset=-1
     )
@@ -103,7 +103,7 @@ def records(session: Session, topic_id: bytes, partition: int = 0) -> None:
         for record in iter_records(header, batch):
             assert record.key is not None
             key = SHARE_GROUP_STATE.decode_key(record.key)
-            if (key.topic_id, key.partition) != (topic_id, partition):
+            if (key.group_id, key.topic_id, key.partition) != (group, topic_id, partition):
                 continue
             value = SHARE_GROUP_STATE.decode_value(key, record.value)
             written = None if record.value is None else bytes(record.value)
@@ -241,9 +241,13 @@ def share_state_several(session: Session) -> None:
     """Requests with several share partitions; the answer has the order of Java's hash maps."""
     topics = [make_topic(session, f"-{number}", 20) for number in range(3)]
 
+    hashed: JavaHashMap[bytes, None] = JavaHashMap(uuid_hash)
+    for topic_id in topics:
+        hashed.compute_if_absent(topic_id, lambda: None)
+
     def in_order(answer: Any) -> Any:
         found = [line.topic_id for line in answer.results]
-        session.note(found == hash_order(topics, uuid_hash), "topics in hash order")
+        session.note(found == list(hashed), "topics in hash order")
         answer.results.sort(key=lambda line: topics.index(line.topic_id))
         return answer
 
