@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from bench.model import Unit
 from bench.run import Results
 from bench.workloads.fairness import TITLES as GREED
+from bench.workloads.share import MEMBERS
 
 OURS = "mockbroker"
 
@@ -83,6 +84,8 @@ GOALS: tuple[Goal, ...] = (
     ),
     Goal("open-transactions", 1.2),
     Goal("aborted-transactions", 1.2),
+    *(Goal(f"share-{members}", 1.0, ("real",)) for members in MEMBERS),
+    Goal("streams-start", 0.5, ("real",)),
     Goal("retention-week", 0.2),
     Goal("snapshot-restore", 0.002),
     Goal("reset", 0.001),

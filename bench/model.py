@@ -69,6 +69,8 @@ class Scale:
     """Micro-batches of a turn, the first of which does not count."""
     audit_records: int = 10_000_000
     """Records that were appended, and as many that were delivered."""
+    shared_records: int = 500_000
+    """Records that the members of a share group consume."""
     crowd_connections: int = 10_000
     crowd_groups: int = 100_000
 
@@ -81,6 +83,7 @@ QUICK = Scale(
     {100: 20_000_000, 1024: 50_000_000},
     *(3, 600, 1000, 2000, 10_000, 1000, 64_000_000),
     transactions=200,
+    shared_records=100_000,
     spark_records=300_000,
     spark_batches=6,
     audit_records=1_000_000,

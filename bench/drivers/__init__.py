@@ -118,6 +118,13 @@ class FranzGo:
         words = ["transact", bootstrap, topic, str(count), str(records)]
         return float(json.loads(_output([str(self._program()), *words]))["seconds"])
 
+    def consume_shared(self, bootstrap: str, topic: str, count: int, members: int) -> float:
+        """Seconds in which `members` of the share group of the topic's name consume `count`
+        records of 100 bytes.
+        """
+        words = ["share", bootstrap, topic, str(count), str(members)]
+        return float(json.loads(_output([str(self._program()), *words]))["seconds"])
+
     def _program(self) -> Path:
         try:
             return golang.build(GO_MODULE, "./bulk", "bulk")
@@ -159,6 +166,26 @@ class JavaTools:
         return _output(["java", *JAVA_FLAGS, "-cp", jars, main, *arguments])
 
 
+class Streams:
+    """An application of Kafka Streams, JVM start excluded."""
+
+    def prepare(self) -> None:
+        try:
+            self._classpath()
+        except maven.MavenError as error:
+            raise UnavailableError(str(error)) from None
+
+    def start(self, bootstrap: str, name: str) -> float:
+        """Seconds from the start of an application of four stateful tasks until it is RUNNING."""
+        words = ["java", *JAVA_FLAGS, "-cp", self._classpath(), "mockbroker.streams.StreamsStart"]
+        return float(json.loads(_output([*words, bootstrap, name]))["seconds"])
+
+    def _classpath(self) -> str:
+        jars = maven.jars("kafka-streams")
+        sources = (maven.ROOT / "tests" / "java" / "src" / "streams-start").rglob("*.java")
+        return maven.joined([maven.javac(sources, jars, "streams-start"), *jars])
+
+
 _CONSUMER_FIELDS = 10
 _MEBIBYTES, _CONSUMED, _FETCH_MS = 2, 4, 7
 """ConsumerPerformance's columns: start, end, MiB, MiB/s, records, records/s, rebalance ms,
@@ -166,6 +193,7 @@ fetch ms, fetch MiB/s, fetch records/s."""
 
 LIBRDKAFKA = Librdkafka()
 FRANZ_GO = FranzGo()
+STREAMS = Streams()
 DRIVERS: tuple[Driver, ...] = (LIBRDKAFKA, FRANZ_GO, JavaTools())
 TRANSACTING_DRIVERS: tuple[TransactingDriver, ...] = (LIBRDKAFKA, FRANZ_GO)
 """The first speaks the first protocol of transactions, the second the second (KIP-890)."""

@@ -19,7 +19,9 @@ from bench.workloads.groups import Rebalance
 from bench.workloads.latency import Delivery, Sequential
 from bench.workloads.linger import Linger
 from bench.workloads.rules import IdleRules, KeptJournal
+from bench.workloads.share import share_workloads
 from bench.workloads.spark import BulkRead, MicroBatches
+from bench.workloads.streams import StreamsStart
 from bench.workloads.transactions import (
     AbortedTransactions,
     OpenTransactions,
@@ -47,6 +49,8 @@ WORKLOADS: tuple[Workload, ...] = (
     *transaction_workloads(),
     OpenTransactions(),
     AbortedTransactions(),
+    *share_workloads(),
+    StreamsStart(),
     PassingWeek(),
     Snapshots(),
     IdleRules(),

@@ -7,15 +7,16 @@ gets all of it, and the errors replace parts of its response.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
 from mockbroker.core.faults.effects import answers, delivery, falsify, records
 from mockbroker.core.faults.partial import Selection, fresh, merge, part, put_error
-from mockbroker.core.faults.rows import every, request_rows, response_rows
+from mockbroker.core.faults.paths import arrays_at
+from mockbroker.core.faults.rows import RowArray, every, request_rows, response_rows
 from mockbroker.core.faults.rules import api_key
 from mockbroker.core.faults.share_facts import ACKNOWLEDGING
 from mockbroker.core.ids import ZERO_UUID
@@ -38,6 +39,7 @@ _READS = frozenset(
         ApiKey.OFFSET_FOR_LEADER_EPOCH,
         ApiKey.DESCRIBE_PRODUCERS,
         ApiKey.DESCRIBE_QUORUM,
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
         ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     )
 )
@@ -87,7 +89,58 @@ async def refused(
     errors = _error_for(header, chosen, effect)
     if isinstance(errors, Outcome):
         return errors
+    add_error_rows(errors, chosen, key, selection, answers.error_code(effect.code), effect.message)
     return merge(response, errors, response_rows(key))
+
+
+def add_error_rows(
+    errors: Any,
+    chosen: Any,
+    key: int,
+    selection: Selection,
+    error: ErrorCode,
+    message: str | None,
+) -> None:
+    """Add a row with the error for each row of the chosen part of a request.
+
+    Kafka's error response of some APIs, such as OffsetDelete, has one error and no rows.
+    """
+    ids = {target.topic: target.topic_id for target in selection.targets}
+
+    def made(kind: type, rows: RowArray, asked: RowArray, row: Any) -> Any:
+        new: Any = kind()
+        if rows.name and asked.name:
+            setattr(new, rows.name, asked.name_of(row))
+        if rows.topic_id:
+            known = ids.get(asked.name_of(row) or "", ZERO_UUID)
+            setattr(new, rows.topic_id, asked.id_of(row) if asked.topic_id else known)
+        if rows.error:
+            setattr(new, rows.error, int(error))
+            if message and hasattr(new, "error_message"):
+                new.error_message = message
+        else:
+            fill(new, rows.inner, row, asked.inner)
+        return new
+
+    def fill(into: Any, layout: Sequence[RowArray], asking: Any, asked: Sequence[RowArray]) -> None:
+        for rows in layout:
+            like = next((each for each in asked if each.kind is rows.kind), None)
+            field, *deeper = rows.path
+            if like is None or like.by or rows.bare or like.bare or deeper:
+                continue
+            if getattr(into, field):
+                continue  # Kafka's response has them
+            kind = _element_of(type(into), field)
+            found = [row for each in arrays_at(asking, like.path) for row in each]
+            setattr(into, field, [made(kind, rows, like, row) for row in found])
+
+    fill(errors, response_rows(key), chosen, request_rows(key))
+
+
+def _element_of(struct: type, field: str) -> type:
+    """The class of the elements of an array of structs."""
+    element: type = get_args(get_type_hints(struct)[field])[0]
+    return element
 
 
 def _error_for(header: RequestHeader, chosen: Any, effect: _Refusal) -> Any:

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 import pytest
 
 from bench import model, raw, swarm
+from bench.drivers import FRANZ_GO
 from bench.model import Running, Workload
 from bench.workloads import flat, greedy
 from bench.workloads.fairness import Crowd, Fairness, Ordinary, greed
@@ -22,6 +23,7 @@ from bench.workloads.snapshots import seconds_there_and_back
 from bench.workloads.wire import Connections, FullMetadata
 from mockbroker import Cluster
 from mockbroker.core.groups.shard import GroupShard
+from tests.support.librdkafka import set_group_configs
 
 SMALL = dataclasses.replace(model.QUICK, groups=5, partitions=200, connections=5, round_trips=40)
 SMALL = dataclasses.replace(SMALL, crowd_connections=5, crowd_groups=3)
@@ -136,3 +138,12 @@ def test_greed_that_comes_to_nothing_is_an_error() -> None:
         address = nobody.getsockname()
     with pytest.raises(RuntimeError, match="dripping"), greed("dripping", address):
         raise AssertionError
+
+
+@pytest.mark.go
+@pytest.mark.slow
+def test_the_members_of_a_share_group_consume_all(running: Running):
+    running.peer.create_topic(running, "shared")
+    bootstrap = running.bootstrap_servers
+    set_group_configs(bootstrap, "shared", share_auto_offset_reset="earliest")
+    assert FRANZ_GO.consume_shared(bootstrap, "shared", count=2000, members=2) > 0

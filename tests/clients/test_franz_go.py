@@ -15,6 +15,7 @@ import pytest
 
 from tests.support import golang
 from tests.support.json_lines import JsonLines, StepError
+from tests.support.librdkafka import set_group_configs
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.go
@@ -279,3 +280,24 @@ def test_deleted_records_are_gone_and_the_log_starts_later(go: JsonLines, topic:
     assert [each["offset"] for each in read(go, topic, 6, offset=4)] == list(range(4, 10))
     with pytest.raises(StepError, match="OFFSET_OUT_OF_RANGE"):
         go("delete_records", topic=topic, offset=11)
+
+
+def test_members_of_a_share_group_accept_release_and_reject(
+    go: JsonLines, topic: str, bootstrap_servers: str
+) -> None:
+    """What is final never comes again, and what was in hand comes to the next member (KIP-932)."""
+    group = unique("shared")
+    set_group_configs(bootstrap_servers, group, share_auto_offset_reset="earliest")
+    go("produce", topic=topic, records=[{"value": value} for value in "abcd"])
+    go("share_join", name="first", group=group, topic=topic)
+    taken = go("share_poll", name="first", count=4)
+    assert [(each["value"], each["delivery_count"]) for each in taken] == [(v, 1) for v in "abcd"]
+    for offset, kind in ((0, "accept"), (1, "release"), (2, "reject")):
+        go("share_ack", name="first", offset=offset, acks=kind)
+    go("share_leave", name="first")
+    go("share_join", name="second", group=group, topic=topic)
+    again = go("share_poll", name="second", count=2)
+    assert [each["value"] for each in again] == ["b", "d"]
+    # The first member may have fetched the released record ahead of its next poll.
+    assert again[0]["delivery_count"] in (2, 3)
+    assert again[1]["delivery_count"] == 2

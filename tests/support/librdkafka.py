@@ -11,7 +11,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic, TopicMetadata
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    TopicMetadata,
+)
 
 TIMEOUT_S = 20.0
 # How long one of several polls waits.
@@ -50,6 +57,17 @@ def create_topic(bootstrap: str, topic: str, partitions: int = 1, **configs: str
 
 def _known(topic: TopicMetadata) -> bool:
     return topic.error is None and all(each.leader >= 0 for each in topic.partitions.values())
+
+
+def set_group_configs(bootstrap: str, group: str, **configs: str) -> None:
+    """Set configs of a group: `share_auto_offset_reset="earliest"`."""
+    entries = [
+        ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in configs.items()
+    ]
+    resource = ConfigResource("group", group, incremental_configs=entries)
+    admin = admin_client(bootstrap)
+    admin.incremental_alter_configs([resource])[resource].result(TIMEOUT_S)
 
 
 def delete_topic(bootstrap: str, topic: str) -> None:

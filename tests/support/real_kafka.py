@@ -38,10 +38,12 @@ have one node, which are a group as well."""
 
 SHARED_CONFIGS = {
     # By default a transaction that took too long is looked for every ten seconds, and members of
-    # the new protocol hear of a rebalance every five.
+    # the new protocols hear of a rebalance every five.
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
     "group.consumer.heartbeat.interval.ms": "200",
     "group.consumer.min.heartbeat.interval.ms": "200",
+    "group.share.heartbeat.interval.ms": "200",
+    "group.share.min.heartbeat.interval.ms": "200",
 }
 """Of the one real broker that the tests of clients share, and of ours beside it."""
 

@@ -41,6 +41,12 @@ class ShareMember:
     ) -> None:
         self._client.close()
 
+    def leave(self) -> None:
+        """Leave the group; the session stays until the connection ends."""
+        request = ShareGroupHeartbeatRequest(self.group, self.member_id, -1)
+        answer: Any = self._client.coordinator(self.group).send(request)
+        assert answer.error_code == 0
+
     def _joins(self) -> bool:
         request = ShareGroupHeartbeatRequest(
             self.group, self.member_id, 0, subscribed_topic_names=[self._topic]

@@ -1,4 +1,4 @@
-"""The Java clients, step by step, over a pipe (`tests/java/src/tour`)."""
+"""The Java clients, step by step, over a pipe (`tests/java/src/tour`, `tour-share`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ class Tour:
 
     def __init__(self, version: str) -> None:
         self.version = version
-        self._pipe = JavaPipe("mockbroker.tour.Tour", ["tour"], POMS[version])
+        has_share_consumers = not version.startswith("3.")
+        folders = ["tour", "tour-share"] if has_share_consumers else ["tour"]
+        main = "ShareTour" if has_share_consumers else "Tour"
+        self._pipe = JavaPipe(f"mockbroker.tour.{main}", folders, POMS[version])
 
     def __call__(self, op: str, /, **item: Any) -> Any:
         """Run one step and return its result: None where there is nothing to say."""

@@ -299,8 +299,8 @@ class AsyncPartitionActions(AsyncHandle):
     ) -> int:
         """Let the next fetch acquire records that a member has acquired; returns their number.
 
-        The broker forgets the member without a word: two members work on the record, and the
-        acknowledgement of the first is refused.
+        The broker forgets the member without a word. If another member fetches next, two work on
+        the record; the acknowledgement of the first is refused.
         """
         done: int = await self._act(
             "hand_out_twice",
@@ -464,8 +464,8 @@ class AsyncGroupActions(AsyncHandle):
     ) -> int:
         """Let the next fetch acquire records that a member has acquired; returns their number.
 
-        The broker forgets the member without a word: two members work on the record, and the
-        acknowledgement of the first is refused.
+        The broker forgets the member without a word. If another member fetches next, two work on
+        the record; the acknowledgement of the first is refused.
         """
         done: int = await self._act(
             "hand_out_twice",

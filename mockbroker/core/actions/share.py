@@ -103,8 +103,8 @@ class ShareActions:
     def hand_out_twice(cluster: ClusterState, wanted: AcquiredRecords) -> int:
         """Let the next fetch acquire records that a member has acquired; returns their number.
 
-        The broker forgets the member without a word: two members work on the record, and the
-        acknowledgement of the first is refused.
+        The broker forgets the member without a word. If another member fetches next, two work on
+        the record; the acknowledgement of the first is refused.
         """
         from mockbroker.core.share import forcing
 

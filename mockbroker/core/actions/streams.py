@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TaskLists: TypeAlias = dict[str, list[Count]]
 
 
-class StaleTopology(msgspec.Struct, frozen=True, kw_only=True):
+class StaleTopology(msgspec.Struct, frozen=True):
     """The members of a streams group that the glob `member` matches, by default all; until
     `release`.
     """

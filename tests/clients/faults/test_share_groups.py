@@ -7,9 +7,25 @@ from collections.abc import Iterator
 import pytest
 
 from mockbroker import Cluster
-from mockbroker.client import ConnectionClosedError
+from mockbroker.client import Client, ConnectionClosedError
 from mockbroker.core.errors import ActionError
 from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+)
+from mockbroker_protocol.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequestTopic,
+)
+from mockbroker_protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
+)
+from mockbroker_protocol.messages.share_group_describe import ShareGroupDescribeRequest
+from mockbroker_protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from mockbroker_protocol.records import RecordsError, check_crc
 from tests.support.share_member import ACCEPT, REJECT, RELEASE, ShareMember, ranges
 from tests.support.waiting import wait_until
@@ -129,6 +145,65 @@ def test_answers_are_late_rewritten_and_corrupt(kafka, member, topic):
     assert {count for _, _, count in ranges(row)} == {7}
     with pytest.raises(RecordsError):
         check_crc(bytes(row.records))
+
+
+@pytest.mark.fault("group", "error")
+def test_one_of_two_groups_is_refused(kafka, member, group, topic):
+    """In each API that names several groups."""
+    other = f"{group}-b"
+    with ShareMember(kafka, other, topic, "m1"), Client(kafka.bootstrap_servers) as client:
+        kafka.faults.add(match={"group": other}, do={"error": "COORDINATOR_NOT_AVAILABLE"})
+        both = [group, other]
+        groups = [DescribeShareGroupOffsetsRequestGroup(each, None) for each in both]
+        for request in (
+            ShareGroupDescribeRequest(both),
+            StreamsGroupDescribeRequest(both),
+            DescribeShareGroupOffsetsRequest(groups),
+        ):
+            answer = client.coordinator(group).send(request)
+            errors = {each.group_id: each.error_code for each in answer.groups}
+            assert errors[other] == ErrorCode.COORDINATOR_NOT_AVAILABLE != errors[group]
+
+
+@pytest.mark.fault("group", "topic", "partition", "error")
+def test_one_partition_of_start_offsets_is_refused(kafka, member, group, topic):
+    kafka.faults.add(
+        match={"api": "DescribeShareGroupOffsets", "group": group, "topic": topic, "partition": 1},
+        do={"error": "UNKNOWN_TOPIC_OR_PARTITION"},
+    )
+    asked = DescribeShareGroupOffsetsRequestTopic(topic, [0, 1])
+    groups = [DescribeShareGroupOffsetsRequestGroup(group, [asked])]
+    with Client(kafka.bootstrap_servers) as client:
+        answer = client.coordinator(group).send(DescribeShareGroupOffsetsRequest(groups))
+    (row,) = answer.groups
+    errors = {each.partition_index: each.error_code for each in row.topics[0].partitions}
+    assert errors == {0: 0, 1: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+
+
+@pytest.mark.fault("topic", "partition", "error")
+def test_a_part_of_a_change_of_start_offsets_is_refused(kafka, member, group, topic):
+    """Kafka's error response has one error; a partial refusal has rows."""
+    with Client(kafka.bootstrap_servers) as client:
+        member.leave()
+        coordinator = client.coordinator(group)
+        kafka.faults.add(
+            match={"topic": topic, "partition": 1}, do={"error": "TOPIC_AUTHORIZATION_FAILED"}
+        )
+        partitions = [AlterShareGroupOffsetsRequestPartition(index, 1) for index in (0, 1)]
+        altering = [AlterShareGroupOffsetsRequestTopic(topic, partitions)]
+        answer = coordinator.send(AlterShareGroupOffsetsRequest(group, altering))
+        (row,) = answer.responses
+        errors = {each.partition_index: each.error_code for each in row.partitions}
+        assert errors == {0: 0, 1: ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+        kafka.faults.clear()
+        kafka.faults.add(match={"topic": topic}, do={"error": "TOPIC_AUTHORIZATION_FAILED"})
+        deleting = [DeleteShareGroupOffsetsRequestTopic(each) for each in ("other", topic)]
+        answer = coordinator.send(DeleteShareGroupOffsetsRequest(group, deleting))
+        errors = {each.topic_name: each.error_code for each in answer.responses}
+        assert errors == {
+            "other": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            topic: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        }
 
 
 def _loaded(kafka, group):

@@ -76,10 +76,11 @@ class Steps:
     def producer(self, **config: object) -> str:
         return self._client("producer", None, config)
 
-    def close(self, client: str) -> None:
+    def close(self, client: str) -> Any:
+        """Close a client; a share consumer says what its callback was told last."""
         kind = client.partition("-")[0]
         self._open.remove((kind, client))
-        self.tour(f"{kind}.close", name=client)
+        return self.tour(f"{kind}.close", name=client)
 
     def send(self, producer: str, *records: Json, topic: str | None = None) -> list[Json]:
         """Send, flush, and return what became of each record."""
@@ -129,6 +130,44 @@ class Steps:
         records = self.poll(consumer, count)
         self.close(consumer)
         return records
+
+    # -- share consumers ---------------------------------------------------------------------------
+
+    def share_group(self, **configs: object) -> str:
+        """Name a share group that begins with the first record; `isolation_level` and others are
+        group configs that begin with `share.`.
+        """
+        name = self.unique("shared")
+        settings = {"auto_offset_reset": "earliest", **configs}
+        ops = [["SET", f"share.{key}", value] for key, value in _dotted(settings).items()]
+        resource = {"type": "GROUP", "name": name}
+        self.admin("incrementalAlterConfigs", resource=resource, ops=ops)
+        return name
+
+    def share_consumer(self, group: str, *topics: str, **config: object) -> str:
+        """Open a member of a share group that has subscribed and not yet polled."""
+        consumer = self._client("share", group, config)
+        self("subscribe", consumer, topics=topics)
+        return consumer
+
+    def poll_all(
+        self, *members: str, count: int, timeout_ms: int = 20_000, **item: object
+    ) -> dict[str, list[Json]]:
+        """Poll share consumers in turn until together they have `count` records."""
+        polled: dict[str, list[Json]] = self.tour(
+            "share.pollAll", names=members, count=count, timeoutMs=timeout_ms, **item
+        )
+        return polled
+
+    def join_share_group(self, group: str, *members: str) -> None:
+        """Poll share consumers until the coordinator has assigned partitions to all of them."""
+
+        def are_assigned() -> bool:
+            assert not any(self.poll_all(*members, count=1, timeout_ms=50).values())
+            described = self.admin("describeShareGroups", groups=[group])[group]["members"]
+            return len(described) == len(members) and all(each["assignment"] for each in described)
+
+        self.until(are_assigned)
 
     # -- life --------------------------------------------------------------------------------------
 

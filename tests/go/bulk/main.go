@@ -1,8 +1,9 @@
-// Bulk produce and consume, and transactions, by franz-go, for the bench; prints one JSON object.
+// Bulk produce and consume, transactions and share groups, by franz-go, for the bench; prints one JSON object.
 //
 //	bulk produce  BOOTSTRAP TOPIC COUNT BYTES
 //	bulk consume  BOOTSTRAP TOPIC COUNT PASSES
 //	bulk transact BOOTSTRAP TOPIC COUNT RECORDS
+//	bulk share    BOOTSTRAP TOPIC COUNT MEMBERS
 package main
 
 import (
@@ -39,6 +40,8 @@ func main() {
 		consume(seeds, topic, count, number)
 	case "transact":
 		transact(seeds, topic, count, number)
+	case "share":
+		share(seeds, topic, count, number)
 	default:
 		must(0, fmt.Errorf("no such command: %s", os.Args[1]))
 	}

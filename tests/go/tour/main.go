@@ -59,6 +59,7 @@ type tour struct {
 	bootstrap []string
 	members   map[string]*member
 	producers map[string]*kgo.Client // transactional ones
+	sharers   map[string]*sharer
 }
 
 type operation func(*tour, context.Context, step) (any, error)
@@ -89,6 +90,10 @@ var operations = map[string]operation{
 	"txn_end":        txnEnd,
 	"txn_close":      txnClose,
 	"transform":      transform,
+	"share_join":     shareJoin,
+	"share_poll":     sharePoll,
+	"share_ack":      shareAck,
+	"share_leave":    shareLeave,
 }
 
 func connect(t *tour, _ context.Context, s step) (any, error) {
@@ -145,7 +150,11 @@ func (t *tour) answer(line []byte) map[string]any {
 }
 
 func main() {
-	t := &tour{members: map[string]*member{}, producers: map[string]*kgo.Client{}}
+	t := &tour{
+		members:   map[string]*member{},
+		producers: map[string]*kgo.Client{},
+		sharers:   map[string]*sharer{},
+	}
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {

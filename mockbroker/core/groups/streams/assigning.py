@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mockbroker.core.errors import ActionError
+from mockbroker.core.errors import ActionError, ApiError
+from mockbroker.core.groups.streams.configured import ConfiguredSubtopology, configure
 from mockbroker.core.groups.streams.group import StreamsGroup
 from mockbroker.core.groups.streams.tasks import TaskSets
 from mockbroker.core.validation import nearest
@@ -29,7 +30,7 @@ def active_tasks(group: StreamsGroup, topics: Mapping[str, Sequence[int]]) -> Ta
 
 def checked_tasks(group: StreamsGroup, tasks: Mapping[str, Sequence[int]]) -> TaskSets:
     """Tasks by subtopology that the application has. Raises ActionError for others."""
-    configured = None if group.configured is None else group.configured.subtopologies
+    configured = _subtopologies(group)
     if configured is None:
         raise ActionError(f"the tasks of group {group.group_id!r} are not known yet")
     for subtopology_id, partitions in tasks.items():
@@ -46,3 +47,13 @@ def checked_tasks(group: StreamsGroup, tasks: Mapping[str, Sequence[int]]) -> Ta
                 f"{subtopology.tasks - 1}, not {beyond[0]}"
             )
     return {each: frozenset(partitions) for each, partitions in tasks.items() if partitions}
+
+
+def _subtopologies(group: StreamsGroup) -> Mapping[str, ConfiguredSubtopology] | None:
+    """The subtopologies with their tasks; None as long as topics are missing."""
+    if group.configured is not None or group.topology is None:
+        return None if group.configured is None else group.configured.subtopologies
+    try:
+        return configure(group.topology, group.partition_count).subtopologies
+    except ApiError:
+        return None

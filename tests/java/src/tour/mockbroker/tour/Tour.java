@@ -15,6 +15,11 @@ public final class Tour {
     }
 
     public static void main(String[] args) throws Exception {
+        Pipe.serve(ops());
+    }
+
+    /** The ops of all clients. */
+    static Map<String, Pipe.Op> ops() {
         Map<String, Pipe.Op> ops = new TreeMap<>();
         new Producers().register(ops);
         new Consumers().register(ops);
@@ -25,6 +30,6 @@ public final class Tour {
         AdminTransactions.register(ops);
         Security.register(ops);
         Tools.register(ops);
-        Pipe.serve(ops);
+        return ops;
     }
 }
