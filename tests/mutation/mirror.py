@@ -45,7 +45,8 @@ NEIGHBOURS: dict[str, tuple[str, ...]] = {
                      "tests/handlers/test_write_txn_markers.py",
                      "tests/simulation/exhaustive/test_transactional_id.py", SIMULATED),
     "audit": ("tests/pipeline/test_agreement_duck.py", "tests/pipeline/convert",
-              "tests/pipeline/duck"),
+              "tests/pipeline/duck", "tests/pipeline/test_source.py",
+              "tests/pipeline/test_kafka_audit.py"),
 }  # fmt: skip
 
 AGREEMENT = "tests/pipeline/test_agreement_duck.py"

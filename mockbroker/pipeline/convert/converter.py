@@ -48,7 +48,6 @@ class Converter:
 
     def __init__(self, writer: Sink) -> None:
         self.ended = False
-        self.last_seq = 0
         self._writer = writer
         self._rows = rows = Rows(writer)
         self._cluster = cluster = RunState()
@@ -147,7 +146,6 @@ class Converter:
     def _run_started(self, entry: RunStarted) -> None:
         self._cluster.begin(entry)
         self._identities.begin(entry.tracked)
-        self.last_seq = entry.last_seq
         self._writer.describe(
             cluster_id=entry.cluster_id,
             started_virtual_ms=entry.virtual_ms,
@@ -223,7 +221,6 @@ class Converter:
 
     def _lost(self, gap: Gap) -> None:
         self._gap(gap.first_seq, gap.last_seq, gap.reason)
-        self.last_seq = max(self.last_seq, gap.last_seq)
 
     def _gap(self, first: int, last: int, reason: str) -> None:
         self._fetching.forget()
@@ -232,9 +229,7 @@ class Converter:
 
     def _run_ended(self, entry: RunEnded) -> None:
         self.ended = True
-        self.last_seq = entry.last_seq
         self._writer.at(entry.last_seq, entry.virtual_ms, entry.real_ns)
 
     def _at(self, entry: JournalEntry) -> None:
-        self.last_seq = entry.seq
         self._writer.at(entry.seq, entry.virtual_ms, entry.real_ns)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.share.states import AcquireMode
-from tests.support.requests import batch_of
-from tests.support.share import ShareNode, acknowledged, acquired, summary
+from mockbroker.core.log.producer_state import AbortedTransaction
+from mockbroker.core.share.acquisition import AcquireRequest, acquire
+from mockbroker.core.share.states import AcquireMode, RecordState
+from mockbroker_protocol.records import BatchHeader
+from tests.support.requests import NOW_MS, batch_of
+from tests.support.share import ShareNode, acknowledged, acquired, states_of, summary
 
 STRICT = AcquireMode.RECORD_LIMIT
 
@@ -125,6 +128,26 @@ def test_a_record_at_its_last_delivery_does_not_come_with_others(node):
     assert acquired(node) == [(2, 3, 1)]
 
 
+def test_records_of_aborted_transactions_are_archived_and_not_counted(node):
+    fill(node, 2)
+    share = node.share()
+    batch = memoryview(
+        batch_of(*[b"v"] * 3, producer_id=9, producer_epoch=0, base_sequence=0, transactional=True)
+    )
+    assert share.partition.append(batch, BatchHeader(batch), -1, NOW_MS).error == 0
+    fill(node, 2)
+    log = share.partition.log
+    _, size = log.read(0, 7, 1 << 20, at_least_one=True)
+    request = AcquireRequest("m1", AcquireMode.BATCH_OPTIMIZED, 500, 500)
+    aborted = [AbortedTransaction(9, 2, 5, 0)]
+    found = acquire(share, request, 0, log.batches_read(0, size), aborted)
+    ranges = [(each.first_offset, each.last_offset) for each in found.ranges]
+    assert (ranges, found.offsets) == ([(0, 1), (5, 6)], 4)
+    assert [each for each in states_of(share).values() if each[0] is RecordState.ARCHIVED] == [
+        (RecordState.ARCHIVED, 1)
+    ] * 3
+
+
 def test_records_before_one_at_its_last_delivery_come_without_it(node):
     fill(node, 3)
     node.group_config("share.delivery.count.limit", "3")
@@ -207,8 +230,6 @@ def test_available_records_that_compaction_removed_are_archived(node):
     assert summary(share) == "0-1:available/1 2-3:acquired/2"
     log = share.partition.log
     _, size = log.read(2, 4, 1 << 20, at_least_one=True)
-    from mockbroker.core.share.acquisition import AcquireRequest, acquire
-
     request = AcquireRequest("m2", AcquireMode.BATCH_OPTIMIZED, 500, 500)
     acquire(share, request, 0, log.batches_read(2, size))
     assert summary(share) == "0-1:archived/1 2-3:acquired/2"

@@ -107,6 +107,13 @@ def test_there_are_no_more_sessions_than_the_broker_allows(cache):
     opened(cache, 0, [A], key=("h", "m1"))
 
 
+def test_no_session_is_left_once_share_groups_are_disabled(cache):
+    opened(cache, 0, [A])
+    cache.clear()
+    assert refused(cache, 1) is ErrorCode.SHARE_SESSION_NOT_FOUND
+    assert not cache.has_members("g")
+
+
 def test_the_last_request_reads_nothing_and_the_session_remains_until_its_answer(cache):
     opened(cache, 0, [A])
     context = opened(cache, -1)

@@ -44,6 +44,15 @@ def id_of(record):
     return None
 
 
+@pytest.mark.parametrize("size", [0, 1, 127, 128, 255, 256, 1023, 1024, 5000, 70_000])
+def test_the_hashes_of_long_keys_and_values_are_those_of_short_ones(size):
+    key, value = b"k" * size, b"v" * size
+    batch = build_batch([Record(0, 1, key, value)])
+    opened = open_batch(BatchHeader(batch), memoryview(batch))
+    assert opened.value_hashes.tolist() == [value_hash(key, value)]
+    assert len(opened) == 1
+
+
 @given(records)
 def test_a_batch_opens_as_its_records_do(drawn):
     batch = batch_of(drawn)

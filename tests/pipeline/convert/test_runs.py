@@ -14,8 +14,13 @@ from confluent_kafka.admin import (
 )
 
 from mockbroker import Cluster
-from mockbroker.pipeline.convert.run import convert_run, convert_spool, follow_spool
-from mockbroker.pipeline.spool.format import RunEnded, RunStarted
+from mockbroker.pipeline.convert.run import (
+    convert_export,
+    convert_run,
+    convert_spool,
+    follow_spool,
+)
+from mockbroker.pipeline.spool.format import RunEnded, RunStarted, encode
 from mockbroker.pipeline.spool.writer import SpoolWriter
 from mockbroker.pipeline.store import StoreError, open_store
 from mockbroker.server.config import TopicSpec
@@ -183,6 +188,16 @@ def test_a_run_that_is_there_is_not_overwritten_by_an_export(tmp_path: Path) -> 
     assert convert_run(entries, tmp_path, "r").complete
     with pytest.raises(StoreError, match="has a run r already"):
         convert_run(entries, tmp_path, "r")
+
+
+def test_an_export_without_a_name_has_that_of_its_cluster_and_its_last_entry(
+    tmp_path: Path,
+) -> None:
+    entries = [RunStarted(1, "r", "c", 1, 2, 0, []), RunEnded(7, 1, 2)]
+    made = convert_export(b"".join(map(encode, entries)), tmp_path)
+    assert (made.run, made.last_seq) == ("c-7", 7)
+    with pytest.raises(StoreError, match="is not whole"):
+        convert_export(encode(entries[0]), tmp_path)
 
 
 def test_the_ways_of_a_run_give_the_same_tables(tmp_path: Path) -> None:

@@ -204,6 +204,14 @@ def test_one_id_at_two_offsets() -> None:
     ]
 
 
+def test_of_one_id_that_was_appended_twice_at_one_offset_the_first_append_counts() -> None:
+    journal = Journal()
+    journal.batch(10, 0, 1, ids=["a"], producer_id=4)
+    journal.batch(20, 0, 1, ids=["a"], producer_id=4)
+    journal.batch(30, 1, 1, ids=["a"], producer_id=4)
+    assert journal.brief("duplicate") == [("bug", 1, "id:a", 10, 30)]
+
+
 def test_an_aborted_or_discarded_record_is_no_duplicate() -> None:
     """It was sent again because it had gone."""
     journal = Journal()

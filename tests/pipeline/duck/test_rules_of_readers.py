@@ -21,6 +21,17 @@ def test_an_aborted_record_reaches_a_read_committed_consumer() -> None:
     assert journal.brief("aborted_read") == [("bug", 0, "connection:7", 10, 22)]
 
 
+def test_an_aborted_record_that_was_gone_already_is_none_at_a_high_offset_either() -> None:
+    """Removals are found by the thousand offsets in which they lie."""
+    journal = Journal()
+    for base in (1024, 5000):
+        journal.batch(base + 10, base, 1, transaction="1/1")
+        journal.marker(base + 12, base + 1, "1/1", committed=False)
+        journal.removal(base + 14, base, base, "truncation")
+        journal.fetch(base + 20, base, base + 1, isolation_level=1)
+    assert journal.brief("aborted_read") == []
+
+
 def test_a_read_committed_consumer_stays_below_the_last_stable_offset() -> None:
     """The one that its own answer told."""
     journal = Journal()

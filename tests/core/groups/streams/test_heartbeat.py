@@ -215,6 +215,13 @@ def test_a_shutdown_that_a_heartbeat_requests_is_told_to_the_others_too() -> Non
     assert "member a encountered a fatal error" in told.statuses[0].detail
 
 
+def test_topics_are_compared_once_for_each_version_of_the_metadata() -> None:
+    play = StreamsPlay(t=2)
+    play.join("a", T)
+    play.own_all("a")
+    assert play.group.compared_version == play.group.topics.version
+
+
 def test_endpoints_are_sent_when_they_have_changed() -> None:
     play = StreamsPlay(t=2)
     endpoint = Endpoint("h", 1)
