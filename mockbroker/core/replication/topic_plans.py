@@ -144,7 +144,14 @@ def _plan_placed(
             error.error,
             f"Unable to replicate the partition {replication_factor} time(s): {error.message}",
         ) from None
-    return [PartitionPlan(replicas, _alive(control, replicas)) for replicas in placed]
+    plans = [PartitionPlan(replicas, _active(control, replicas)) for replicas in placed]
+    if not all(isr for _, isr in plans):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"Unable to replicate the partition {replication_factor} time(s): All brokers are "
+            "currently fenced or in controlled shutdown.",
+        )
+    return plans
 
 
 def _plan_manual(
@@ -170,7 +177,7 @@ def _plan_manual(
 
 
 def _manual_plan(control: ReplicationControl, index: int, replicas: Sequence[int]) -> PartitionPlan:
-    isr = _alive(control, replicas)
+    isr = _active(control, replicas)
     if not isr:
         raise ApiError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -210,6 +217,6 @@ def check_replicas(
         )
 
 
-def _alive(control: ReplicationControl, replicas: Sequence[int]) -> list[int]:
-    brokers = control.image.brokers
-    return [node_id for node_id in replicas if not brokers[node_id].fenced]
+def _active(control: ReplicationControl, replicas: Sequence[int]) -> list[int]:
+    """The replicas that may be in sync (ClusterControlManager.isActive)."""
+    return [node_id for node_id in replicas if control.image.is_active(node_id)]

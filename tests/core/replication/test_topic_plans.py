@@ -99,6 +99,19 @@ def test_only_live_replicas_are_in_sync_and_one_must_be(cluster):
     assert replicas[2] == 2
 
 
+def test_a_broker_in_controlled_shutdown_is_not_in_sync_in_a_new_partition(cluster):
+    cluster.brokers[2].shutting_down = True
+    asked = {"partitions": -1, "factor": -1}
+    assert plan(cluster, **asked, assignments={0: [2, 3]}) == [([2, 3], [3])]
+    ((replicas, isr),) = plan(cluster, factor=3)
+    assert sorted(replicas) == [1, 2, 3]
+    assert 2 not in isr
+    for broker in cluster.brokers.values():
+        broker.shutting_down = True
+    refused = error_of(lambda: plan(cluster, factor=3))
+    assert refused is ErrorCode.INVALID_REPLICATION_FACTOR
+
+
 @pytest.mark.parametrize(
     ("count", "assignments", "error"),
     [
