@@ -1,7 +1,8 @@
 """Lost and late hops between brokers, drawn from a plan's seed.
 
-Markers and verifications of transactions are sometimes late, so that others overtake them; each
-kind has its own connection. Other requests are lost while a plan has `lose_messages`.
+Markers and verifications of transactions, and requests to share coordinators, are sometimes late,
+so that others overtake them; each kind has its own connection. Requests to share coordinators and
+those of replication are lost while a plan has `lose_messages`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,17 @@ LATE_MS = (1_000, 12_000)
 LOST_SHARE = 0.3  # of those markers that would be late
 _TRANSACTIONAL = frozenset((ApiKey.WRITE_TXN_MARKERS, ApiKey.ADD_PARTITIONS_TO_TXN))
 _REPLICATION = frozenset((ApiKey.FETCH, ApiKey.OFFSET_FOR_LEADER_EPOCH, ApiKey.ALTER_PARTITION))
+_SHARE_STATE = frozenset(
+    (
+        ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+        ApiKey.READ_SHARE_GROUP_STATE,
+        ApiKey.WRITE_SHARE_GROUP_STATE,
+        ApiKey.DELETE_SHARE_GROUP_STATE,
+        ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+    )
+)
+_ALWAYS = _TRANSACTIONAL | _SHARE_STATE
+_LOSABLE = _REPLICATION | _SHARE_STATE
 
 
 class Disturbance:
@@ -33,7 +45,7 @@ class Disturbance:
         self._one_in = 0
 
     def lose(self, one_in: int, rng: random.Random) -> None:
-        """Lose one replication request in `one_in` from now on; 0 loses none."""
+        """Lose one request of replication or share state in `one_in` from now on; 0 loses none."""
         self._one_in, self._lost_rng = one_in, rng
 
     def intercepts(
@@ -44,7 +56,7 @@ class Disturbance:
         partition: Partition | None = None,  # noqa: ARG002
     ) -> bool:
         """Whether a hop may be disturbed now."""
-        return api in _TRANSACTIONAL or (self._one_in > 0 and api in _REPLICATION)
+        return api in _ALWAYS or (self._one_in > 0 and api in _REPLICATION)
 
     def on_send(self, hop: Hop) -> None:
         """Send a hop, delay it, or lose it."""
@@ -58,6 +70,8 @@ class Disturbance:
         elif self._is_lost(hop):
             hop.lost()
             return
+        elif hop.API in _SHARE_STATE:
+            late_ms = self._lateness_ms()
         hop.intercepted = _DisturbedHop(self, hop)
         self._network.carry_request(hop, hop.handle_request, hop.disconnected, late_ms)
 
@@ -72,6 +86,8 @@ class Disturbance:
         elif self._is_lost(hop):
             hop.lost()
             return
+        elif hop.API in _SHARE_STATE:
+            late_ms += self._lateness_ms()
         self._network.carry_answer(hop, partial(hop.handle_answer, answer), hop.lost, late_ms)
 
     def _late_or_lost(self) -> int | None:
@@ -82,11 +98,13 @@ class Disturbance:
             return None
         return self._rng.randint(*LATE_MS)
 
+    def _lateness_ms(self) -> int:
+        """The delay of a hop that is not lost, in ms."""
+        return self._rng.randint(*LATE_MS) if self._rng.random() < LATE_SHARE else 0
+
     def _is_lost(self, hop: Hop) -> bool:
         return (
-            self._one_in > 0
-            and hop.API in _REPLICATION
-            and self._lost_rng.randrange(self._one_in) == 0
+            self._one_in > 0 and hop.API in _LOSABLE and self._lost_rng.randrange(self._one_in) == 0
         )
 
 

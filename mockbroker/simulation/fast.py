@@ -257,6 +257,7 @@ class FastRun:
         header = RequestHeader(call.api_key, call.version, turn, runner.client.client_id)
         context = RequestContext(cluster, broker, LISTENER, header, info, self.clock.now_ms)
         api = APIS[call.api_key]
+        self.world.laws.asked(runner.client, call)
         if cluster.faults is not None:
             fired = cluster.faults.evaluate(context, call.request)
             if fired is not None:

@@ -20,17 +20,24 @@ from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.groups.states import State as GroupState
 from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker.core.log.replica_log import ReplicaLog
-from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from mockbroker.core.metadata.topic import (
+    GROUP_METADATA_TOPIC,
+    SHARE_GROUP_STATE_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+)
 from mockbroker.core.replication.partition import Partition
+from mockbroker.core.share.shard import ShareShard
 from mockbroker.core.txn.records import key_of
 from mockbroker.core.txn.shard import TransactionShard
 from mockbroker.core.views.groups import group_views
+from mockbroker.handlers.share_fetch import DelayedShareFetch
 from mockbroker.simulation.logs import BatchView, LogView, batches_of, transactional_batches_of
 from mockbroker_protocol import ApiKey
 
 GROUPS = GROUP_METADATA_TOPIC  # where group coordinators keep what they know
 TRANSACTIONS = TRANSACTION_STATE_TOPIC  # where transaction coordinators keep what they know
-COORDINATOR_LOGS = frozenset((GROUPS, TRANSACTIONS))
+SHARES = SHARE_GROUP_STATE_TOPIC  # where share coordinators keep what they know
+COORDINATOR_LOGS = frozenset((GROUPS, TRANSACTIONS, SHARES))
 
 
 class ReplicaView(msgspec.Struct, frozen=True, gc=False):
@@ -118,6 +125,15 @@ def _view_of(broker: Broker, seen: Partition) -> ReplicaView:
     if own is None:
         return ReplicaView(node_id, seen.log, seen.high_watermark, leads, seen.leader_epoch, seen)
     return ReplicaView(node_id, own.log, own.high_watermark, leads, seen.leader_epoch, seen)
+
+
+def waits_in_vain(partition: Partition) -> bool:
+    """Whether somebody watches a partition that nobody leads any more. A ShareFetch waits to its
+    end, as Kafka's.
+    """
+    return partition.has_watchers and not all(
+        isinstance(watcher, DelayedShareFetch) for watcher in partition._watchers
+    )
 
 
 def log_view(partition: Partition) -> LogView:
@@ -402,22 +418,14 @@ def is_coordinated(cluster: Cluster, partition: Partition) -> bool | None:
         return None
     if partition.deleted or partition.log.end_offset == partition.log.start_offset:
         return None
-    is_groups = partition.topic.name == GROUP_METADATA_TOPIC
-    runtime: Any = broker._groups if is_groups else broker._transactions
-    shard = None if runtime is None else runtime._shards.get(partition.index)
-    return shard is not None and not shard.unloaded and shard.partition is partition
+    shard = _any_shard_of(broker, partition)
+    return shard is not None and shard.partition is partition
 
 
 def coordinators_left(cluster: Cluster, partition: Partition) -> list[int]:
     """The brokers whose coordinators use a partition object that no image has any more."""
-    is_groups = partition.topic.name == GROUP_METADATA_TOPIC
-    found = []
-    for broker in cluster.processes.values():
-        runtime: Any = broker._groups if is_groups else broker._transactions
-        shard = None if runtime is None else runtime._shards.get(partition.index)
-        if shard is not None and shard.partition is partition and not shard.unloaded:
-            found.append(broker.node_id)
-    return found
+    found = shards(cluster, partition)
+    return [broker.node_id for broker, shard in found if shard.partition is partition]
 
 
 # -- pictures --------------------------------------------------------------------------------------
@@ -498,7 +506,7 @@ def copy_of(broker: Broker, seen: Partition) -> ReplicaView | None:
 
 # -- coordinators ----------------------------------------------------------------------------------
 
-Shard = GroupShard | TransactionShard
+Shard = GroupShard | TransactionShard | ShareShard
 
 
 def shard_of(broker: Broker, partition: Partition) -> Shard | None:
@@ -518,22 +526,28 @@ def shard_of_group(broker: Broker, group_id: str) -> Shard | None:
 
 def shards(cluster: Cluster, partition: Partition) -> list[tuple[Broker, Shard]]:
     """The shards of a partition, also those that are loading, with their brokers."""
-    found: list[tuple[Broker, Shard]] = []
-    is_groups = partition.topic.name == GROUPS
-    for broker in cluster.processes.values():
-        coordinator: Any = broker._groups if is_groups else broker._transactions
-        if coordinator is not None:
-            shard = coordinator._shards.get(partition.index)
-            if shard is not None and not shard.unloaded:
-                found.append((broker, shard))
-    return found
+    return [
+        (broker, shard)
+        for broker in cluster.processes.values()
+        if (shard := _any_shard_of(broker, partition)) is not None
+    ]
+
+
+def _coordinator_of(broker: Broker, topic: str) -> Any:
+    """A broker's coordinator with its state in a topic, or None."""
+    match topic:
+        case "__consumer_offsets":
+            return broker._groups
+        case "__transaction_state":
+            return broker._transactions
+        case "__share_group_state":
+            return broker._share_coordinator
+    return None
 
 
 def _any_shard_of(broker: Broker, partition: Partition) -> Shard | None:
     """The same, also if it is loading."""
-    coordinator: Any = (
-        broker._groups if partition.topic.name == GROUP_METADATA_TOPIC else broker._transactions
-    )
+    coordinator = _coordinator_of(broker, partition.topic.name)
     found: Shard | None = None if coordinator is None else coordinator._shards.get(partition.index)
     return None if found is None or found.unloaded else found
 
@@ -546,7 +560,7 @@ def fits(broker: Broker, shard: Shard) -> bool:
         seen is partition
         and partition.leader_id == broker.node_id
         and shard._log is partition.log
-        and (isinstance(shard, GroupShard) or shard.epoch == partition.leader_epoch)
+        and (not isinstance(shard, TransactionShard) or shard.epoch == partition.leader_epoch)
     )
 
 
@@ -563,7 +577,7 @@ def not_loaded(broker: Broker) -> Iterator[Partition]:
     """The partitions with records that a running coordinator leads and does not load."""
     if broker.state != RUNNING:
         return
-    for name in (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC):
+    for name in (GROUPS, TRANSACTIONS, SHARES):
         topic = broker.image.topics.get(name)
         for partition in topic.partitions if topic else ():
             is_empty = partition.log.start_offset == partition.log.end_offset

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from mockbroker.core.groups.group import CLASSIC
 from mockbroker.core.groups.records import OffsetRecord, parse
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.log.replica_log import ReplicaLog
+from mockbroker.core.share.shard import ShareShard
 from mockbroker.core.txn.events import TransactionImage
 from mockbroker.core.txn.records import TransactionRecord
 from mockbroker.core.txn.records import parse as parse_transaction
@@ -79,7 +81,7 @@ class StoredOffsets(_Stored):
         self._committed: dict[_OffsetKey, tuple[int, int, str]] = {}
         self._pending: dict[int, dict[_OffsetKey, tuple[int, int, str]]] = {}
         # Whether there are records of a kind that classic groups do not have.
-        self.has_consumer_groups = False
+        self.has_modern_groups = False
 
     def committed(self) -> dict[_OffsetKey, tuple[int, str]]:
         """The committed offsets by now, each with its metadata."""
@@ -97,7 +99,7 @@ class StoredOffsets(_Stored):
             return
         parsed = parse(record)
         if not isinstance(parsed, OffsetRecord):
-            self.has_consumer_groups |= parsed is None
+            self.has_modern_groups |= parsed is None
             return
         key = (parsed.group_id, parsed.topic, parsed.partition)
         if parsed.value is None:
@@ -111,11 +113,15 @@ class StoredOffsets(_Stored):
             committed[key] = value
 
 
-StoredRecords = StoredOffsets | StoredTransactions
+StoredRecords = StoredOffsets | StoredTransactions | None
 
 
 def stored_by(shard: Shard) -> StoredRecords:
-    """What the log of a coordinator says, of which nothing is read yet."""
+    """What the log of a coordinator says, of which nothing is read yet; None if its shard reads it
+    anew each time.
+    """
+    if isinstance(shard, ShareShard):
+        return None
     is_groups = isinstance(shard, GroupShard)
     return (StoredOffsets if is_groups else StoredTransactions)(shard.partition.log)
 
@@ -127,11 +133,18 @@ def memory_and_log(
     shard's log. `is_late` says whether a record, by its offset and the time when it was written,
     was not replicated before its coordinator gave up waiting.
     """
+    if isinstance(shard, ShareShard):
+        again = ShareShard(shard.coordinator, shard.partition)
+        shard.partition.unwatch(again)
+        again.read()
+        yield "share partitions", _share_partitions(shard), _share_partitions(again)
+        return
     if isinstance(stored, StoredTransactions):
         assert isinstance(shard, TransactionShard)
         yield from _transactions_and_log(shard, stored, is_late)
         return
     assert isinstance(shard, GroupShard)
+    assert isinstance(stored, StoredOffsets)
     known = {
         (group, topic, index): (value.offset, value.metadata[:_NOTE_MAX])
         for group, topics in shard.offsets.committed.items()
@@ -139,12 +152,61 @@ def memory_and_log(
         for index, value in partitions.items()
     }
     yield "committed offsets", known, stored.committed()
-    if not stored.has_consumer_groups and not shard.consumers.all():
+    if not stored.has_modern_groups and all(
+        group.group_type == CLASSIC for group in shard.groups.values()
+    ):
         return
     fresh = GroupShard(shard.coordinator, shard.partition)
     shard.partition.unwatch(fresh)
     fresh.read()
     yield "consumer groups", _consumer_groups(shard), _consumer_groups(fresh)
+    yield "share groups", _share_groups(shard), _share_groups(fresh)
+    yield "streams groups", _streams_groups(shard), _streams_groups(fresh)
+
+
+def _share_partitions(shard: ShareShard) -> dict[object, object]:
+    """Without counts of updates, times, and the highest epochs ever seen: as in Kafka, a pruned log
+    no longer has them.
+    """
+    return {
+        key: (
+            entry.state.start_offset,
+            entry.state.batches,
+            entry.state.leader_epoch,
+            entry.state.state_epoch,
+        )
+        for key, entry in shard.entries.items()
+    }
+
+
+def _share_groups(shard: GroupShard) -> dict[str, object]:
+    return {
+        group_id: (
+            group.epoch,
+            group.assignment_epoch,
+            group.noted,
+            {
+                member.member_id: (member.epoch, member.state, member.assigned)
+                for member in group.members.values()
+            },
+        )
+        for group_id, group in shard.shares.all().items()
+    }
+
+
+def _streams_groups(shard: GroupShard) -> dict[str, object]:
+    return {
+        group_id: (
+            group.epoch,
+            group.assignment_epoch,
+            group.topology,
+            {
+                member.member_id: (member.epoch, member.state, member.assigned, member.revoking)
+                for member in group.members.values()
+            },
+        )
+        for group_id, group in shard.streams.all().items()
+    }
 
 
 def _consumer_groups(shard: GroupShard) -> dict[str, object]:

@@ -21,10 +21,22 @@ from mockbroker.core.yaml_documents import read_yaml
 
 FORMAT = 1
 
-ClientKind = Literal["producer", "transactional", "classic", "consumer", "reader", "admin"]
+ClientKind = Literal[
+    "producer", "transactional", "classic", "consumer", "share", "streams", "reader", "admin"
+]
 
 Habit = Literal[
-    "stale_requests", "only_heartbeats", "ignores", "returns", "stalls", "long_metadata", "follower"
+    "stale_requests",
+    "only_heartbeats",
+    "ignores",
+    "returns",
+    "stalls",
+    "long_metadata",
+    "follower",
+    "explicit",
+    "renews",
+    "lapses",
+    "resets_offsets",
 ]
 
 # The steps that are not actions on the cluster.
@@ -71,13 +83,17 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     consume-transform-produce. `habits` are special behaviours:
 
     - `stale_requests`: sends requests with an earlier generation, a fenced member id or an earlier
-      epoch of a fetch session;
+      epoch of a fetch session or share session;
     - `only_heartbeats`: joins and then sends only heartbeats, longer than the rebalance timeout;
     - `ignores`: sends heartbeats during a rebalance and does not join;
     - `returns`: joins again as a new member, with its instance id if it has one;
     - `stalls`: sends nothing for longer than its session timeout;
     - `long_metadata`: commits offsets with the largest allowed metadata;
-    - `follower`: reads from followers.
+    - `follower`: reads from followers;
+    - `explicit`: acknowledges with ShareAcknowledge, not with the next ShareFetch;
+    - `renews`: renews acquisition locks (KIP-1222);
+    - `lapses`: does not acknowledge some records, so that their acquisition locks expire;
+    - `resets_offsets`: alters or deletes the start offsets of its share group after it has left.
     """
 
     kind: ClientKind

@@ -25,6 +25,7 @@ from mockbroker.simulation.plan import (
     Step,
     TopicSettings,
 )
+from mockbroker.simulation.swarm_queues import with_queues
 
 RELEASES = ("2.8", "3.3", "3.6", "3.9", "4.0", "4.1", "4.2", "4.3", "4.3", "4.3")
 NEW_PROTOCOL_SINCE = ("4.0", "4.1", "4.2", "4.3")
@@ -132,6 +133,7 @@ class _Drawing:
             configs = {**settings.configs, "request.timeout.ms": "1500"}
             settings = msgspec.structs.replace(settings, configs=configs)
         settings = _with_one_timeout(settings)
+        settings, clients = with_queues(self._seed, settings, clients)
         steps = self._steps(settings, clients, rng.choice((0, 4, 10, 20, 35, 50)))
         return Plan(seed=self._seed, settings=settings, clients=clients, steps=steps)
 
@@ -499,6 +501,8 @@ class _Drawing:
 
     def _names(self, settings: Settings, clients: list[ClientSettings]) -> Names:
         internal = ["__consumer_offsets", "__transaction_state"]
+        if any(client.kind == "share" for client in clients):
+            internal.append("__share_group_state")
         return Names(
             nodes=tuple(range(1, settings.brokers + 1)),
             topics=tuple(topic.name for topic in settings.topics) * 2 + tuple(internal),

@@ -44,7 +44,7 @@ from mockbroker_protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from tests.simulation import breaking
+from tests.simulation import breaking, breaking_shares
 from tests.simulation.meddling import (
     append,
     batch_of,
@@ -426,6 +426,7 @@ BREAKERS: tuple[tuple[str, Callable[[World], None]], ...] = (
     ("requests are answered in time", a_request_without_an_answer),
     ("everything comes to rest", a_broker_that_runs_and_stays_fenced),
     *breaking.BREAKERS,
+    *breaking_shares.BREAKERS,
 )
 
 

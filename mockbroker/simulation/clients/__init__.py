@@ -10,6 +10,8 @@ from mockbroker.simulation.clients.classic import ClassicMember
 from mockbroker.simulation.clients.consumer import ConsumerMember
 from mockbroker.simulation.clients.producer import Producer
 from mockbroker.simulation.clients.reader import Reader
+from mockbroker.simulation.clients.share import ShareMember
+from mockbroker.simulation.clients.streams import StreamsMember
 from mockbroker.simulation.clients.transactional import TransactionalProducer
 from mockbroker.simulation.history import History
 from mockbroker.simulation.plan import ClientSettings
@@ -19,6 +21,8 @@ _KINDS: dict[str, type[SimulatedClient]] = {
     "transactional": TransactionalProducer,
     "classic": ClassicMember,
     "consumer": ConsumerMember,
+    "share": ShareMember,
+    "streams": StreamsMember,
     "reader": Reader,
     "admin": Admin,
 }

@@ -6,7 +6,7 @@ action or an unclean election may cause are noted when it happens, and no law re
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,10 @@ import msgspec
 from mockbroker.core.actions.brokers import FailLogDir, Node, StopBroker
 from mockbroker.core.actions.clock import SetClock
 from mockbroker.core.actions.groups import AssignGroup, GroupInstance, GroupMember
+from mockbroker.core.actions.logs import AnyPartitions, DeleteRecords
 from mockbroker.core.actions.partitions import OneOffset, Watermark
+from mockbroker.core.actions.share import AcquiredRecords, DeliveryCount
+from mockbroker.core.actions.streams import AssignTasks
 from mockbroker.core.actions.transactions import AbortTransaction
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.events import (
@@ -84,6 +87,12 @@ from mockbroker.simulation.laws.replication import (
     WatermarksInOrder,
 )
 from mockbroker.simulation.laws.restarts import RestartsKeep
+from mockbroker.simulation.laws.shares import (
+    SHARE_APIS,
+    SHARE_LAWS,
+    SHARE_RESETS,
+    ShareLaw,
+)
 from mockbroker.simulation.laws.standing import (
     ChangesAreAnswered,
     CoordinatorsAwake,
@@ -94,6 +103,7 @@ from mockbroker.simulation.laws.standing import (
     NoEpochAhead,
     NothingWithoutAWay,
 )
+from mockbroker.simulation.laws.streams import TasksActiveOnce
 from mockbroker.simulation.plan import Step
 from mockbroker.simulation.script import Call
 from mockbroker_protocol import ApiKey
@@ -137,11 +147,14 @@ STATE_LAWS: tuple[type[Law], ...] = (
     PhasesEnd,
     ConsumersAdvance,
     FetchesTell,
+    *SHARE_LAWS,
+    TasksActiveOnce,
 )
 LAWS: tuple[type[HistoryLaw], ...] = (*STATE_LAWS, *HISTORY_LAWS)
 
 
 Look = Callable[[Partition, list[observe.ReplicaView]], None]
+_AnswerLaw = FetchesTell | ConsumersAdvance | CoordinatorsKnow | ShareLaw | TasksActiveOnce
 
 
 class Laws(StateJudge):
@@ -169,14 +182,20 @@ class Laws(StateJudge):
         others = [law(self) for law in HISTORY_LAWS if law not in (AcknowledgedKept, Answered)]
         self._laws: list[HistoryLaw] = [*state, self._answered, *others]
         self._idle_laws = [law for law in state if isinstance(law, CoordinatorsFollow)]
-        self._answer_laws: dict[ApiKey, FetchesTell | ConsumersAdvance | CoordinatorsKnow] = {}
+        self._share_laws = [law for law in state if isinstance(law, ShareLaw)]
+        self._answer_laws: dict[ApiKey, Sequence[_AnswerLaw]] = {
+            ApiKey.SHARE_FETCH: self._share_laws,
+            ApiKey.SHARE_ACKNOWLEDGE: self._share_laws,
+        }
         for law in state:
             if isinstance(law, FetchesTell):
-                self._answer_laws[ApiKey.FETCH] = law
+                self._answer_laws[ApiKey.FETCH] = [law]
             elif isinstance(law, ConsumersAdvance):
-                self._answer_laws[ApiKey.CONSUMER_GROUP_HEARTBEAT] = law
+                self._answer_laws[ApiKey.CONSUMER_GROUP_HEARTBEAT] = [law]
             elif isinstance(law, CoordinatorsKnow):
-                self._answer_laws[ApiKey.OFFSET_COMMIT] = law
+                self._answer_laws[ApiKey.OFFSET_COMMIT] = [law]
+            elif isinstance(law, TasksActiveOnce):
+                self._answer_laws[ApiKey.STREAMS_GROUP_HEARTBEAT] = [law]
         self._lookers = [law for law in state if type(law).look is not Law.look]
         # The same for a topic, with laws of the controller or without, and with those that compare
         # replicas or without, as they are needed.
@@ -311,6 +330,8 @@ class Laws(StateJudge):
         """
         if event.reason != "truncation":
             return
+        if event.topic == observe.SHARES:
+            self.forget_coordination(event.topic)
         if event.topic == GROUP_METADATA_TOPIC:
             self.disrupted_groups.update(client.group for client in self.world.plan.clients)
         elif (
@@ -336,6 +357,7 @@ class Laws(StateJudge):
         self.restoring = step.do == plans.RESTORE
         for law in self._before:
             law.before(step)
+        self._note_shares(action)
         match action:
             case StopBroker(node=node, how="power_loss"):
                 self._disk_lost(node)
@@ -347,7 +369,7 @@ class Laws(StateJudge):
                 self._note(topic, index, self.ended_by_action)
             case AbortTransaction(transactional_id=str() as name):
                 self._abort(name)
-            case AssignGroup(group=group):
+            case AssignGroup(group=group) | AssignTasks(group=group):
                 self.disrupted_groups.add(group)
             case GroupMember(group=group) | GroupInstance(group=group):
                 self.groups_with_removals.add(group)
@@ -362,6 +384,17 @@ class Laws(StateJudge):
                 partition = self.cluster.partition(topic, index)
                 if partition is not None and offset > partition.high_watermark:
                     self.excuse(partition)  # it acknowledges records that are not replicated
+
+    def _note_shares(self, action: msgspec.Struct | None) -> None:
+        """Note what an action may do to share groups."""
+        match action:
+            case DeleteRecords(topic=observe.SHARES) | AnyPartitions(topic=observe.SHARES):
+                self.share_losses += 1
+                self.share_records_deleted = True
+            case AcquiredRecords(group=group) | DeliveryCount(group=group):
+                self.reset_groups.add(group)  # records are delivered that would not be
+            case _:
+                pass
 
     def _abort(self, transactional_id: str) -> None:
         """An action aborts a producer's open transaction. Before TV2 its epoch stays the same, so
@@ -415,12 +448,23 @@ class Laws(StateJudge):
         """A broker that ran all the time has answered a Produce."""
         self._in_time.produced(call, response)
 
+    def asked(self, client: SimulatedClient, call: Call) -> None:
+        """A broker has got a request."""
+        if call.api_key not in SHARE_APIS:
+            return
+        if call.api_key in SHARE_RESETS:
+            names = call.request.groups_names if call.api_key is ApiKey.DELETE_GROUPS else ()
+            self.reset_groups.update(names or (call.request.group_id,))
+        for law in self._share_laws:
+            law.asked(client, call)
+
     def served(
         self, client: SimulatedClient, call: Call, response: Any, *, late: bool = False
     ) -> None:
         """A broker has made an answer, `late` where it had parked the request."""
-        law = self._answer_laws.get(call.api_key)
-        if law is not None and not isinstance(response, Outcome):
+        if isinstance(response, Outcome):
+            return
+        for law in self._answer_laws.get(call.api_key, ()):
             law.served(client, call, response, late=late)
 
     def resting(self) -> None:

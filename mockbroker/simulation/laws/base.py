@@ -126,6 +126,11 @@ class StateJudge(Judge):
         self.unclean: set[tuple[str, int]] = set()
         self.held: set[Key] = set()  # where an action holds the last stable offset
         self.restoring = False  # events are of a cluster that is being restored
+        # How often share coordinators may have lost states, and the groups whose start offsets a
+        # request has altered or deleted, or whose records in flight an action has changed.
+        self.share_losses = 0
+        self.reset_groups: set[str] = set()
+        self.share_records_deleted = False  # an action has deleted records of share coordinators
         self.is_disturbed = False  # whether some follower may be unable to fetch, at this look
         # The partitions that laws check once more, and since when.
         self.again: dict[tuple[Law, Key], int] = {}
@@ -154,6 +159,9 @@ class StateJudge(Judge):
         A producer with a lost transactional id gets another producer id, and no coordinator ends
         its open transaction.
         """
+        if topic == observe.SHARES:
+            self.share_losses += 1
+            return
         self.transactions_lost |= topic == observe.TRANSACTIONS
         self.void_commits(None)
         self.disrupted_groups.update(client.group for client in self.world.plan.clients)

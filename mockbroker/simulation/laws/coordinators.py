@@ -116,9 +116,9 @@ class GroupCoordinators(Law):
 
 
 class CoordinatorsKnow(Law):
-    """The committed offsets, consumer groups and transactions of a coordinator are those in the
-    records of its partition. A transaction coordinator ignores a record that was not replicated in
-    time.
+    """The committed offsets, groups, share partitions and transactions of a coordinator are those
+    in the records of its partition. A transaction coordinator ignores a record that was not
+    replicated in time.
     """
 
     name = "coordinators agree with their log"
@@ -164,6 +164,8 @@ class CoordinatorsKnow(Law):
             self._judge(shard.partition, shard)
 
     def _judge(self, partition: Partition, shard: Any) -> None:
+        if partition.topic.name == observe.SHARES and self.laws.share_records_deleted:
+            return
         passed = self._passed.get(key_of(partition), [])
         wait_ms = self.laws.cluster.config_int(shard.timeout_config)
         now_ms = self.laws.history.now_ms()

@@ -35,13 +35,13 @@ class _GroupLaw(HistoryLaw):
     an error before the group is read. Source: GroupCoordinatorService.heartbeat.
     """
 
-    protocol = "classic"
+    protocols: tuple[str, ...] = ("classic",)
 
     def conclude(self) -> None:
         groups: dict[str, list[GroupCall]] = defaultdict(list)
         for call in self.judge.history.group_calls:
             if (
-                call.protocol == self.protocol
+                call.protocol in self.protocols
                 and call.group not in self.judge.disrupted_groups
                 and not self._is_blind(call)
             ):
@@ -287,12 +287,12 @@ class _Life:
 
 
 class HandedOver(_GroupLaw):
-    """A member of a consumer group gets a partition only after its former owner has reported that
-    it has revoked it, or has left the group.
+    """A member of a consumer group gets a partition, and a member of a streams group an active
+    task, only after its former owner has reported that it has revoked it, or has left the group.
     """
 
     name = "partitions are revoked before they are assigned"
-    protocol = "consumer"
+    protocols = ("consumer", "streams")
 
     def judge_group(self, calls: list[GroupCall]) -> None:
         lives: dict[str, _Life] = {}
@@ -333,10 +333,10 @@ class HandedOver(_GroupLaw):
 
 
 class MemberEpochsRise(_GroupLaw):
-    """The epoch of a member of a consumer group does not decrease."""
+    """The epoch of a member of a consumer, share or streams group does not decrease."""
 
     name = "member epochs rise"
-    protocol = "consumer"
+    protocols = ("consumer", "share", "streams")
 
     def judge_group(self, calls: list[GroupCall]) -> None:
         epochs: dict[str, int] = {}

@@ -236,12 +236,14 @@ class ChangesAreAnswered(Law):
 
 
 class NobodyWaitsInVain(Law):
-    """A leader answers all waiting requests when it learns that it is no longer the leader."""
+    """A leader answers all waiting requests when it learns that it is no longer the leader, except
+    for ShareFetch, which waits to its end, as in Kafka.
+    """
 
     name = "deposed leaders answer waiting requests"
 
     def gone(self, partition: Partition) -> None:
-        if partition.has_watchers:
+        if observe.waits_in_vain(partition):
             self.broken(
                 f"{name_of(partition)}: somebody waits for leader {partition.leader_id} of epoch "
                 f"{partition.leader_epoch}, which nobody knows any more"
@@ -249,8 +251,9 @@ class NobodyWaitsInVain(Law):
 
 
 class CoordinatorsAwake(Law):
-    """The leader of a partition of `__consumer_offsets` or `__transaction_state` has loaded it, or
-    is loading it. No coordinator uses a partition that its broker's image no longer has.
+    """The leader of a partition of `__consumer_offsets`, `__transaction_state` or
+    `__share_group_state` has loaded it, or is loading it. No coordinator uses a partition that its
+    broker's image no longer has.
     """
 
     name = "coordinators load their partitions"

@@ -1,0 +1,472 @@
+"""Laws of share groups: records that members acquire, and the states that share coordinators keep.
+
+The laws of deliveries look at requests when a broker gets them (`asked`), and at its answers when
+they are made (`served`). An answer to a request with acknowledgements may be made long after it has
+acquired its records; the laws leave those out. So they do what a deposed leader answers, which may
+deliver again what its successor has delivered, as Kafka's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from mockbroker.core.replication.partition import Partition
+from mockbroker.core.share.partition import SharePartition
+from mockbroker.core.share.records import SharePartitionKey
+from mockbroker.core.share.sessions import ShareSession
+from mockbroker.core.share.states import ACKNOWLEDGE_TYPES, RecordEvent, RecordState
+from mockbroker.simulation import observe, observe_shares
+from mockbroker.simulation.clients.base import SimulatedClient
+from mockbroker.simulation.laws.base import Key, Law, name_of
+from mockbroker.simulation.observe import ReplicaView
+from mockbroker.simulation.observe_shares import StoredState
+from mockbroker.simulation.plan import Step
+from mockbroker.simulation.script import Call
+from mockbroker_protocol import ApiKey
+
+SHARE_APIS = frozenset(
+    (
+        ApiKey.SHARE_FETCH,
+        ApiKey.SHARE_ACKNOWLEDGE,
+        ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+        ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+        ApiKey.DELETE_GROUPS,
+    )
+)
+SHARE_RESETS = SHARE_APIS - {ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE}
+_FINAL = frozenset((RecordEvent.ACCEPT, RecordEvent.REJECT, RecordEvent.GAP))
+
+ShareKey = tuple[str, bytes, int]  # group id, topic id and partition
+
+
+class Delivery(NamedTuple):
+    """Records that an answer gives to a member, and the share partition that they are from."""
+
+    key: ShareKey
+    share: SharePartition
+    first_offset: int
+    last_offset: int
+    delivery_count: int
+
+
+class Acknowledgement(NamedTuple):
+    """The acknowledge type of one offset, in a request."""
+
+    key: ShareKey
+    offset: int
+    event: RecordEvent | None
+
+
+def acknowledgements_of(request: Any) -> Iterator[Acknowledgement]:
+    """What a ShareFetch or ShareAcknowledge acknowledges."""
+    for topic in request.topics:
+        for partition in topic.partitions:
+            key = (request.group_id, topic.topic_id, partition.partition_index)
+            for batch in partition.acknowledgement_batches:
+                types = batch.acknowledge_types
+                for number in range(batch.last_offset - batch.first_offset + 1):
+                    type_ = types[0] if len(types) == 1 else types[number]
+                    event = ACKNOWLEDGE_TYPES.get(type_)
+                    yield Acknowledgement(key, batch.first_offset + number, event)
+
+
+def acknowledged_in(call: Call, response: Any) -> Iterator[Acknowledgement]:
+    """The acknowledgements that an answer says to be done."""
+    if response.error_code and call.api_key is ApiKey.SHARE_ACKNOWLEDGE:
+        return
+    is_fetch = call.api_key is ApiKey.SHARE_FETCH
+    done = {
+        (call.request.group_id, topic.topic_id, data.partition_index)
+        for topic in response.responses
+        for data in topic.partitions
+        if not (data.acknowledge_error_code if is_fetch else data.error_code)
+    }
+    for each in acknowledgements_of(call.request):
+        if each.key in done:
+            yield each
+
+
+class ShareLaw(Law):
+    """A law of deliveries. It forgets everything when share coordinators may have lost states."""
+
+    def begin(self) -> None:
+        self._losses = self.laws.share_losses
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the past."""
+
+    def forget(self) -> None:
+        self.begin()
+
+    def name_of(self, key: ShareKey) -> str:
+        """A share partition, as people read it."""
+        partition = observe.partition_of(self.laws.cluster, key[1], key[2])
+        where = key[1].hex() if partition is None else name_of(partition)
+        return f"group {key[0]}, {where}"
+
+    def asked(self, client: SimulatedClient, call: Call) -> None:
+        """A broker has got a request."""
+
+    def served(self, client: SimulatedClient, call: Call, response: Any, *, late: bool) -> None:
+        """A broker has answered a ShareFetch or ShareAcknowledge."""
+        if self._losses != self.laws.share_losses:
+            self.begin()
+        if call.api_key is ApiKey.SHARE_FETCH:
+            acknowledges = next(acknowledgements_of(call.request), None) is not None
+            if not (late and acknowledges):
+                for delivery in self._deliveries(call, response):
+                    self.delivered(client, call, delivery)
+                self.fetched(call, response, acknowledges=acknowledges)
+        for each in acknowledged_in(call, response):
+            if not self.is_excused(each.key):
+                self.acknowledged(call, each)
+
+    def _deliveries(self, call: Call, response: Any) -> Iterator[Delivery]:
+        for topic in response.responses:
+            for data in topic.partitions:
+                if not data.acquired_records:
+                    continue
+                key = (call.request.group_id, topic.topic_id, data.partition_index)
+                share = observe_shares.share_partition(self.laws.cluster, call.node_id, *key)
+                if share is None or self.is_excused(key):
+                    continue
+                for each in data.acquired_records:
+                    yield Delivery(
+                        key, share, each.first_offset, each.last_offset, each.delivery_count
+                    )
+
+    def is_excused(self, key: ShareKey) -> bool:
+        """Whether offsets may name other records now, or their states were reset."""
+        return (key[1], key[2]) in self.laws.lossy or self.may_begin_anew(key[0])
+
+    def may_begin_anew(self, group_id: str) -> bool:
+        """Whether the states of a group may be initialized again or are no longer its members': a
+        request has altered or deleted its offsets, an action has changed records in flight, or its
+        coordinator has lost the group.
+        """
+        return group_id in self.laws.reset_groups or group_id in self.laws.disrupted_groups
+
+    def delivered(self, client: SimulatedClient, call: Call, delivery: Delivery) -> None:
+        """An answer has records."""
+
+    def fetched(self, call: Call, response: Any, *, acknowledges: bool) -> None:
+        """A ShareFetch was answered; its deliveries are known."""
+
+    def acknowledged(self, call: Call, each: Acknowledgement) -> None:
+        """An answer says that an acknowledgement is done."""
+
+
+class _Holder:
+    """The member that has acquired a record, until its lock ends."""
+
+    __slots__ = ("client", "deadline_ms", "gave_up", "member_id", "session")
+
+    def __init__(
+        self, client: str, member_id: str, session: ShareSession | None, deadline_ms: int
+    ) -> None:
+        self.client = client
+        self.member_id = member_id
+        self.session = session
+        self.deadline_ms = deadline_ms
+        self.gave_up = False
+
+
+class AcquiredOnce(ShareLaw):
+    """A record that a member of a share group has acquired is not delivered again by the same share
+    partition before its acquisition lock ends, unless the member has acknowledged it or has lost
+    its share session.
+    """
+
+    name = "records are acquired by one member"
+
+    def reset(self) -> None:
+        self._holders: dict[SharePartition, dict[int, _Holder]] = {}
+        self._asked_ms: dict[str, int] = {}
+
+    def asked(self, client: SimulatedClient, call: Call) -> None:
+        if call.api_key not in (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE):
+            return
+        now_ms = observe_shares.lock_time_ms(self.laws.cluster, call.node_id)
+        self._asked_ms[client.name] = now_ms
+        for each in acknowledgements_of(call.request):
+            for share, holders in self._holders.items():
+                holder = holders.get(each.offset)
+                if (
+                    share.key == each.key
+                    and holder is not None
+                    and holder.member_id == call.request.member_id
+                    and each.event is not RecordEvent.RENEW
+                ):
+                    holder.gave_up = True
+
+    def delivered(self, client: SimulatedClient, call: Call, delivery: Delivery) -> None:
+        share, member_id = delivery.share, call.request.member_id
+        cluster, group_id = self.laws.cluster, delivery.key[0]
+        now_ms = observe_shares.lock_time_ms(cluster, call.node_id)
+        for other in [each for each in self._holders if not each.is_active]:
+            del self._holders[other]
+        holders = self._holders.setdefault(share, {})
+        session = observe_shares.session_of(cluster, call.node_id, group_id, member_id)
+        deadline_ms = self._asked_ms.get(client.name, now_ms) + share.configs.lock_duration_ms
+        for offset in range(delivery.first_offset, delivery.last_offset + 1):
+            holder = holders.get(offset)
+            if (
+                holder is not None
+                and not holder.gave_up
+                and now_ms < holder.deadline_ms
+                and holder.session is not None
+                and holder.session
+                is observe_shares.session_of(cluster, call.node_id, group_id, holder.member_id)
+            ):
+                self.broken(
+                    f"{self.name_of(delivery.key)}: {client.name} was given offset {offset}, which "
+                    f"{holder.client} has for {holder.deadline_ms - now_ms} ms more"
+                )
+            holders[offset] = _Holder(client.name, member_id, session, deadline_ms)
+
+    def after(self, step: Step) -> None:
+        """An action may have changed the clock, or locks."""
+        del step
+        self._holders.clear()
+
+
+class DeliveriesCounted(ShareLaw):
+    """The delivery count of a record is between 1 and `share.delivery.count.limit`. It rises with
+    each delivery of a share partition, and a new leader goes on from the count that was written
+    with the last release.
+    """
+
+    name = "delivery counts rise to their limit"
+
+    def reset(self) -> None:
+        self._counts: dict[SharePartition, dict[int, int]] = {}
+        self._released: dict[ShareKey, dict[int, int]] = {}
+
+    def delivered(self, client: SimulatedClient, call: Call, delivery: Delivery) -> None:
+        del call
+        share, count, name = delivery.share, delivery.delivery_count, self.name_of(delivery.key)
+        limit = share.configs.delivery_count_limit
+        if not 1 <= count <= limit:
+            self.broken(
+                f"{name}: {client.name} was given offset {delivery.first_offset} with the delivery "
+                f"count {count}, and the limit is {limit}"
+            )
+        for other in [each for each in self._counts if not each.is_active]:
+            del self._counts[other]
+        counts = self._counts.setdefault(share, {})
+        released = self._released.setdefault(delivery.key, {})
+        for offset in range(delivery.first_offset, delivery.last_offset + 1):
+            before = max(counts.get(offset, 0), released.get(offset, 0))
+            if count <= before:
+                self.broken(
+                    f"{name}: {client.name} was given offset {offset} with the delivery count "
+                    f"{count}, after the count {before}"
+                )
+            counts[offset] = count
+
+    def acknowledged(self, call: Call, each: Acknowledgement) -> None:
+        if each.event is not RecordEvent.RELEASE:
+            return
+        share = observe_shares.share_partition(self.laws.cluster, call.node_id, *each.key)
+        count = 0 if share is None else self._counts.get(share, {}).get(each.offset, 0)
+        if count:
+            released = self._released.setdefault(each.key, {})
+            released[each.offset] = max(count, released.get(each.offset, 0))
+
+
+class AcknowledgedOnce(ShareLaw):
+    """A record whose acceptance or rejection was answered is not delivered again, whatever leader
+    or share coordinator follows.
+    """
+
+    name = "acknowledged records are not delivered again"
+
+    def reset(self) -> None:
+        self._over: dict[ShareKey, dict[int, str]] = {}  # offset: who acknowledged it, and how
+
+    def acknowledged(self, call: Call, each: Acknowledgement) -> None:
+        if each.event in _FINAL:
+            at_ms = self.laws.history.now_ms() - self.laws.start_ms
+            how = f"{call.request.member_id} had acknowledged ({each.event.name}) at {at_ms} ms"
+            self._over.setdefault(each.key, {}).setdefault(each.offset, how)
+
+    def delivered(self, client: SimulatedClient, call: Call, delivery: Delivery) -> None:
+        del call
+        over = self._over.get(delivery.key, {})
+        for offset in range(delivery.first_offset, delivery.last_offset + 1):
+            if offset in over:
+                self.broken(
+                    f"{self.name_of(delivery.key)}: {client.name} was given offset {offset}, which "
+                    f"{over[offset]}"
+                )
+
+
+class AvailableAreDelivered(ShareLaw):
+    """A ShareFetch that waited is not answered without records while its session has a share
+    partition with Available records in flight. Acquisition locks end at their deadline.
+    """
+
+    name = "available records are delivered"
+
+    def reset(self) -> None:
+        self._overdue: dict[tuple[SharePartition, int], int] = {}
+
+    def fetched(self, call: Call, response: Any, *, acknowledges: bool) -> None:
+        if response.error_code or response.throttle_time_ms or not call.request.max_records:
+            return
+        self._judge_locks()
+        if acknowledges or any(
+            data.records or data.error_code
+            for topic in response.responses
+            for data in topic.partitions
+        ):
+            return
+        cluster, request = self.laws.cluster, call.request
+        session = observe_shares.session_of(
+            cluster, call.node_id, request.group_id, request.member_id
+        )
+        if session is None or request.share_session_epoch < 0:
+            return
+        for topic_id, index in session.partitions:
+            key = (request.group_id, topic_id, index)
+            share = observe_shares.share_partition(cluster, call.node_id, *key)
+            if share is None or self.is_excused(key):
+                continue
+            end = observe_shares.readable_end(share)
+            for each in observe_shares.records_in_flight(share):
+                if (
+                    each.state is RecordState.AVAILABLE
+                    and not each.has_ongoing_transition
+                    and share.start_offset <= each.first_offset < end
+                ):
+                    self.broken(
+                        f"{self.name_of(key)}: {request.member_id} was given nothing, and offset "
+                        f"{each.first_offset} is Available"
+                    )
+                    break
+
+    def _judge_locks(self) -> None:
+        """Locks that were over at an earlier time, too."""
+        overdue: dict[tuple[SharePartition, int], int] = {}
+        now_ms = self.laws.history.now_ms()
+        for broker, share in observe_shares.all_share_partitions(self.laws.cluster):
+            if broker.state != "running":
+                continue
+            lock_ms = observe_shares.lock_time_ms(self.laws.cluster, broker.node_id)
+            for each in observe_shares.records_in_flight(share):
+                if each.state is not RecordState.ACQUIRED or each.has_ongoing_transition:
+                    continue
+                if each.lock_deadline_ms < lock_ms:
+                    where = share, each.first_offset
+                    overdue[where] = since_ms = self._overdue.get(where, now_ms)
+                    if since_ms < now_ms:
+                        self.broken(
+                            f"{self.name_of(share.key)}: {each.member_id} still has offset "
+                            f"{each.first_offset}, and its lock ended at {each.lock_deadline_ms}"
+                        )
+        self._overdue = overdue
+
+    def after(self, step: Step) -> None:
+        del step
+        self._overdue.clear()
+
+
+class StatesRise(ShareLaw):
+    """In the state that a share coordinator has for a share partition, the leader epoch and the
+    state epoch do not decrease, and in one state epoch the start offset does not, unless a request
+    has altered or deleted the group's offsets. Its batches are in order and do not overlap, and an
+    Available one may be delivered again.
+    """
+
+    name = "share partitions' states rise"
+    topics = frozenset((observe.SHARES,))
+
+    def reset(self) -> None:
+        self._seen: dict[Key, dict[SharePartitionKey, StoredState]] = {}
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+        del views
+        if self._losses != self.laws.share_losses:
+            self.begin()
+        states = observe_shares.stored_states(self.laws.cluster, partition)
+        if states is None:
+            return
+        former = self._seen.get(partition.key, {})
+        self._seen[partition.key] = states
+        for key, now in states.items():
+            before = former.get(key)
+            if before is not None and before != now:
+                self._compare(key, before, now)
+            if before != now:
+                self._judge(key, now)
+
+    def _compare(self, key: SharePartitionKey, before: StoredState, now: StoredState) -> None:
+        if self.may_begin_anew(key.group_id):
+            return
+        for what, was, is_ in (
+            ("state epoch", before.state_epoch, now.state_epoch),
+            ("leader epoch", before.leader_epoch, now.leader_epoch),
+        ):
+            if is_ < was:
+                self.broken(f"{self.name_of(key)}: the {what} went from {was} to {is_}")
+        start = now.start_offset
+        if start < before.start_offset and before.state_epoch == now.state_epoch:
+            self.broken(
+                f"{self.name_of(key)}: the start offset went from {before.start_offset} to {start} "
+                f"in state epoch {now.state_epoch}"
+            )
+
+    def _judge(self, key: SharePartitionKey, now: StoredState) -> None:
+        limit = self.laws.cluster.config_int("group.share.delivery.count.limit")
+        following = 0
+        for batch in now.batches:
+            if not following <= batch.first_offset <= batch.last_offset:
+                self.broken(f"{self.name_of(key)}: {batch} does not follow offset {following - 1}")
+            following = batch.last_offset + 1
+            is_available = batch.delivery_state == RecordState.AVAILABLE
+            if (
+                is_available
+                and batch.delivery_count >= limit
+                and not self.may_begin_anew(key.group_id)
+            ):
+                self.broken(f"{self.name_of(key)}: {batch} is Available, and the limit is {limit}")
+
+
+class NothingBelowStart(ShareLaw):
+    """No record below the start offset of its share partition is delivered: neither the one in
+    memory nor the one that was written. The one in memory does not decrease.
+    """
+
+    name = "nothing below the start offset is delivered"
+
+    def reset(self) -> None:
+        self._starts: dict[SharePartition, int] = {}
+
+    def delivered(self, client: SimulatedClient, call: Call, delivery: Delivery) -> None:
+        del call
+        share, key = delivery.share, delivery.key
+        for other in [each for each in self._starts if not each.is_active]:
+            del self._starts[other]
+        before = self._starts.get(share, 0)
+        self._starts[share] = share.start_offset
+        if share.start_offset < before:
+            self.broken(
+                f"{self.name_of(key)}: the start offset went from {before} to {share.start_offset}"
+            )
+        if delivery.first_offset < before:
+            self.broken(
+                f"{self.name_of(key)}: {client.name} was given offset {delivery.first_offset}, "
+                f"and the start offset was {before}"
+            )
+
+
+SHARE_LAWS: tuple[type[ShareLaw], ...] = (
+    AcquiredOnce,
+    DeliveriesCounted,
+    AcknowledgedOnce,
+    NothingBelowStart,
+    AvailableAreDelivered,
+    StatesRise,
+)
