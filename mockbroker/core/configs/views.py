@@ -74,14 +74,14 @@ def created_topic_entries(cluster: Cluster, overrides: Mapping[str, str]) -> Ite
 
 
 def broker_entries(cluster: Cluster, node_id: int) -> Iterator[ConfigEntry]:
-    """All configs of one broker."""
+    """All configs of one broker; internal ones only if they are set (ConfigHelper.allConfigs)."""
     configs = cluster.configs
     own = configs.dynamic_broker.get(node_id, {})
     broker = cluster.processes.get(node_id)
     assert broker is not None
     identity = broker.static_configs()
     for name, definition in BROKER_CONFIGS.items():
-        if definition.internal:
+        if definition.internal and name not in configs.static:
             continue
         synonyms = _broker_synonyms(configs, name, node_id)
         if name in identity:

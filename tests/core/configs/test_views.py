@@ -90,6 +90,14 @@ def test_a_broker_shows_every_config_with_type_and_update_mode():
     assert entry(entries, "log.retention.minutes").value is None
 
 
+def test_a_broker_shows_an_internal_config_that_is_set():
+    name = "share.coordinator.state.topic.prune.interval.ms"
+    assert name not in {entry.name for entry in broker_entries(Cluster(), 1)}
+    cluster = Cluster(configs={name: "1000"})
+    (entry,) = (entry for entry in broker_entries(cluster, 1) if entry.name == name)
+    assert (entry.value, entry.source) == ("1000", ConfigSource.STATIC_BROKER)
+
+
 def test_a_broker_shows_who_it_is():
     cluster = Cluster([BrokerSpec(7, "r")])
     entries = list(broker_entries(cluster, 7))

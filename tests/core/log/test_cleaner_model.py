@@ -248,7 +248,7 @@ def test_consumers_of_committed_records_see_the_same_before_and_after(steps, bum
             kept.end(producer, kind, epoch=epochs[producer])
         elif what == "expire":
             for later_ms in (0, 10**6):
-                log.producers.expire(NOW_MS + number * 10**7 + later_ms, 10)
+                log.producers.expire(NOW_MS + number * 10**7 + later_ms, 10, 600_000)
         elif what == "clean":
             kept.roll()
             before, stable = read_committed(kept), kept.last_stable_offset

@@ -98,8 +98,14 @@ PLACES = frozenset(
     }
 )
 # The real broker is started with a minimum that one broker can reach. Ours keeps Kafka's default,
-# for a minimum above the number of replicas is capped by it.
-GIVEN = frozenset({"transaction.state.log.min.isr", "share.coordinator.state.topic.min.isr"})
+# for a minimum above the number of replicas is capped by it. Only ours has configs of its own.
+GIVEN = frozenset(
+    {
+        "transaction.state.log.min.isr",
+        "share.coordinator.state.topic.min.isr",
+        "mockbroker.auto.created.at.once",
+    }
+)
 KNOWN_TO_DIFFER = PLACES | GIVEN
 
 

@@ -71,7 +71,7 @@ _JAVA_TRIMS = "".join(map(chr, range(0x21)))  # java.lang.String.trim
 
 
 class ConfigDef(NamedTuple):
-    """One config. `default` is text or None. DescribeConfigs omits `internal` configs."""
+    """One config. `default` is text or None. An `internal` one is described only if it is set."""
 
     name: str
     type: ConfigType
