@@ -125,6 +125,21 @@ def stored_states(
     }
 
 
+def repeated_writes(cluster: Cluster) -> Iterator[tuple[SharePartitionKey, int]]:
+    """The share partition and the start offset of each write that a persister repeats."""
+    for broker in cluster.processes.values():
+        if broker.has_share_partitions:
+            yield from broker.share_persister.repeated_writes()
+
+
+def has_deposed_coordinator(cluster: Cluster, partition: Partition) -> bool:
+    """Whether a broker still leads a partition of `__share_group_state` by its old image."""
+    return any(
+        view.leads and view.node_id != partition.leader_id
+        for view in observe.replicas(cluster, partition)
+    )
+
+
 # -- streams groups --------------------------------------------------------------------------------
 
 

@@ -31,7 +31,7 @@ from tests.simulation.meddling import append, batch_of, coordinated, partition_o
 Range = tuple[int, int, int]  # first and last offset, delivery count
 
 
-class _Sharing:
+class Sharing:
     """Share group "g" at the leader of the partition, and answers that its members get."""
 
     def __init__(self, world: World) -> None:
@@ -85,45 +85,45 @@ class _Sharing:
 
 
 def a_record_that_two_members_have(world: World) -> None:
-    group = _Sharing(world)
+    group = Sharing(world)
     group.fetches("m", (0, 3, 1))
     group.fetches("n", (2, 2, 2))
 
 
 def a_delivery_count_above_the_limit(world: World) -> None:
-    _Sharing(world).fetches("m", (0, 0, 6))
+    Sharing(world).fetches("m", (0, 0, 6))
 
 
 def a_delivery_count_that_stays(world: World) -> None:
-    group = _Sharing(world)
+    group = Sharing(world)
     group.fetches("m", (0, 0, 1))
     group.acknowledges("m", 0, 0, [2])
     group.fetches("n", (0, 0, 1))
 
 
 def an_accepted_record_that_is_delivered_again(world: World) -> None:
-    group = _Sharing(world)
+    group = Sharing(world)
     group.fetches("m", (0, 1, 1))
     group.acknowledges("m", 0, 1, [1])
     group.fetches("n", (1, 1, 2))
 
 
 def a_rejected_record_that_is_delivered_again(world: World) -> None:
-    group = _Sharing(world)
+    group = Sharing(world)
     group.fetches("m", (0, 1, 1))
     group.acknowledges("m", 0, 1, [1, 3])
     group.fetches("n", (1, 1, 2))
 
 
 def a_record_below_the_start_offset(world: World) -> None:
-    group = _Sharing(world)
+    group = Sharing(world)
     group.share.start_offset = 4
     group.fetches("m", (5, 5, 1))
     group.fetches("m", (3, 3, 1))
 
 
 def a_start_offset_in_memory_that_goes_back(world: World) -> None:
-    group = _Sharing(world)
+    group = Sharing(world)
     group.share.start_offset = 4
     group.fetches("m", (5, 5, 1))
     group.share.start_offset = 3
@@ -131,20 +131,20 @@ def a_start_offset_in_memory_that_goes_back(world: World) -> None:
 
 
 def an_available_record_that_nobody_is_given(world: World) -> None:
-    group = _Sharing(world)
+    group = Sharing(world)
     group.in_flight(RecordState.AVAILABLE)
     group.fetches("m")
 
 
 def a_lock_that_does_not_end(world: World) -> None:
-    group = _Sharing(world)
+    group = Sharing(world)
     group.in_flight(RecordState.ACQUIRED, world.clock.now_ms + 10)
     for _ in range(2):
         world.clock.now_ms += 20
         group.fetches("m")
 
 
-def _written(world: World, *states: ShareState) -> None:
+def written(world: World, *states: ShareState) -> None:
     """A share coordinator has one state of a share partition after the other."""
     topic = world.cluster.ensure_internal_topic(SHARE_GROUP_STATE_TOPIC)
     partition = topic.partitions[0]
@@ -158,11 +158,11 @@ def _written(world: World, *states: ShareState) -> None:
 
 
 def a_written_start_offset_that_goes_back(world: World) -> None:
-    _written(world, ShareState(0, 5, 0), ShareState(1, 4, 0))
+    written(world, ShareState(0, 5, 0), ShareState(1, 4, 0))
 
 
 def a_written_leader_epoch_that_goes_back(world: World) -> None:
-    _written(world, ShareState(0, 5, 0, leader_epoch=3), ShareState(1, 5, 0, leader_epoch=2))
+    written(world, ShareState(0, 5, 0, leader_epoch=3), ShareState(1, 5, 0, leader_epoch=2))
 
 
 def a_task_that_two_members_have(world: World) -> None:

@@ -7,14 +7,15 @@ group. Between brokers a request is a hop on the network; a call stands for it w
 
 An error that a later attempt may not have is retried, for each share partition on its own:
 after 2, 4, 8 and 16 seconds. (Kafka adds up to 20 % of jitter.) The error of the fifth attempt is
-final.
+final. Meanwhile later requests about the share partition are sent: a repeated write may follow a
+later one, and the coordinator then has the older start offset again, as Kafka's.
 
 Source: DefaultStatePersister, PersisterStateManager.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -35,6 +36,7 @@ from mockbroker.core.share.operations import (
     each_result,
     each_row,
 )
+from mockbroker.core.share.records import SharePartitionKey
 from mockbroker.core.timing.timers import DueTimers
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.errors import ERROR_CODES
@@ -91,7 +93,16 @@ class SharePersister:
     with the response, perhaps before the method returns, unless the broker's process ends.
     """
 
-    __slots__ = ("_brokers", "_busy", "_flights", "_host", "_services", "_timers", "_waiting")
+    __slots__ = (
+        "_brokers",
+        "_busy",
+        "_flights",
+        "_host",
+        "_repeated",
+        "_services",
+        "_timers",
+        "_waiting",
+    )
 
     def __init__(self, host: PersisterHost, brokers: Mapping[int, PersisterHost]) -> None:
         """`brokers` are those that can be coordinators, by node id."""
@@ -100,6 +111,7 @@ class SharePersister:
         self._brokers = brokers
         self._timers: DueTimers[_Attempt | _Flight] = DueTimers(lambda: host.state == PAUSED)
         self._flights: set[_Flight] = set()
+        self._repeated: dict[_Attempt, None] = {}  # those that have failed and are not over
         # The APIs and brokers of which a request is in flight, and the attempts that wait for it.
         self._busy: set[tuple[ApiKey, int]] = set()
         self._waiting: dict[tuple[ApiKey, int], list[_Attempt]] = {}
@@ -146,6 +158,16 @@ class SharePersister:
         """ReadShareGroupStateSummary."""
         self._start(READ_SUMMARY, request, then)
 
+    def repeated_writes(self) -> Iterator[tuple[SharePartitionKey, int]]:
+        """The share partition and the start offset of each write that has failed and is repeated
+        until it has a result. A later write may be stored before it.
+        """
+        for attempt in self._repeated:
+            if attempt.operation is WRITE:
+                row: Any = attempt.row
+                key = SharePartitionKey(attempt.group_id, attempt.topic_id, row.partition)
+                yield key, row.start_offset
+
     # ------------------------------------------------------------------------------------ process
 
     def resume(self) -> None:
@@ -156,6 +178,7 @@ class SharePersister:
         """Drop all requests, because the broker's process ends."""
         self._timers.clear()
         self._flights.clear()
+        self._repeated.clear()
         self._busy.clear()
         self._waiting.clear()
 
@@ -203,6 +226,7 @@ class SharePersister:
         if attempt.lookups < ATTEMPTS_MAX:
             self._retry(attempt, attempt.lookups)
         else:
+            self._repeated.pop(attempt, None)
             attempt.fail(
                 ErrorCode.COORDINATOR_NOT_AVAILABLE,
                 "Error in find coordinator. "
@@ -211,6 +235,7 @@ class SharePersister:
         return None
 
     def _retry(self, attempt: _Attempt, failures: int) -> None:
+        self._repeated[attempt] = None
         delay_ms = min(BACKOFF_MS << failures, BACKOFF_MAX_MS)
         due_ms = self._services.runtime.now_ms() + delay_ms
         self._timers.arm(self._services.runtime.timers, attempt, due_ms, self._send_again)
@@ -283,6 +308,7 @@ class SharePersister:
         rpc = attempt.operation.rpc
         prefix = f"Error in {rpc} RPC. "
         attempt.failures += 1
+        self._repeated.pop(attempt, None)
         if result is None:
             failed = f"Failed to {rpc} for share partition"
             attempt.fail(ErrorCode.UNKNOWN_SERVER_ERROR, prefix + failed)

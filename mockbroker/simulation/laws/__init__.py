@@ -320,6 +320,8 @@ class Laws(StateJudge):
             hear(event)
 
     def _leader_changed(self, event: LeaderChanged) -> None:
+        if event.topic == observe.SHARES and self.share_records_deleted:
+            self.share_losses += 1  # the new leader cannot read what the former one knew
         partition = self.cluster.partition(event.topic, event.partition)
         if partition is not None and event.topic == observe.TRANSACTIONS and event.leader_id >= 0:
             self._transactions_loaded[event.partition] = partition.log.end_offset
@@ -423,6 +425,8 @@ class Laws(StateJudge):
             self.again.clear()
         if step.do == "set_clock":  # what is due by now has had no time yet
             self.again = dict.fromkeys(self.again, self.history.now_ms())
+        if step.do == plans.RESTART and self.share_records_deleted:
+            self.share_losses += 1
         self.restoring = False
         for each in self._after:
             each.after(step)

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.events import Event
 from mockbroker.core.replication.partition import Partition
+from mockbroker.core.share.records import SharePartitionKey
 from mockbroker.simulation import observe
 from mockbroker.simulation.history import History
 from mockbroker.simulation.logs import LogView
@@ -131,6 +132,8 @@ class StateJudge(Judge):
         self.share_losses = 0
         self.reset_groups: set[str] = set()
         self.share_records_deleted = False  # an action has deleted records of share coordinators
+        # The start offsets of writes that were repeated, perhaps after a later write.
+        self.repeated_starts: set[tuple[SharePartitionKey, int]] = set()
         self.is_disturbed = False  # whether some follower may be unable to fetch, at this look
         # The partitions that laws check once more, and since when.
         self.again: dict[tuple[Law, Key], int] = {}

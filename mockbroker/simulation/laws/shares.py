@@ -3,7 +3,9 @@
 The laws of deliveries look at requests when a broker gets them (`asked`), and at its answers when
 they are made (`served`). An answer to a request with acknowledgements may be made long after it has
 acquired its records; the laws leave those out. So they do what a deposed leader answers, which may
-deliver again what its successor has delivered, as Kafka's.
+deliver again what its successor has delivered, as Kafka's. After an unclean election the deposed
+share coordinator, alone in its ISR, goes on until it hears of its successor: its writes are lost,
+and the laws do not note the acknowledgements that are answered meanwhile.
 """
 
 from __future__ import annotations
@@ -119,6 +121,8 @@ class ShareLaw(Law):
                 for delivery in self._deliveries(call, response):
                     self.delivered(client, call, delivery)
                 self.fetched(call, response, acknowledges=acknowledges)
+        if self._may_lose_writes():
+            return
         for each in acknowledged_in(call, response):
             if not self.is_excused(each.key):
                 self.acknowledged(call, each)
@@ -136,6 +140,17 @@ class ShareLaw(Law):
                     yield Delivery(
                         key, share, each.first_offset, each.last_offset, each.delivery_count
                     )
+
+    def _may_lose_writes(self) -> bool:
+        """Whether a share coordinator that an unclean election has deposed does not know it yet."""
+        if not self.laws.lossy:
+            return False
+        topic = self.laws.cluster.topics.get(observe.SHARES)
+        return topic is not None and any(
+            partition.key in self.laws.lossy
+            and observe_shares.has_deposed_coordinator(self.laws.cluster, partition)
+            for partition in topic.partitions
+        )
 
     def is_excused(self, key: ShareKey) -> bool:
         """Whether offsets may name other records now, or their states were reset."""
@@ -378,6 +393,12 @@ class StatesRise(ShareLaw):
     state epoch do not decrease, and in one state epoch the start offset does not, unless a request
     has altered or deleted the group's offsets. Its batches are in order and do not overlap, and an
     Available one may be delivered again.
+
+    The start offset may go back to the one of a write that a persister has repeated. Writes of one
+    share partition do not wait for one another: a later one is stored while an earlier one waits
+    for its backoff, and the coordinator takes the start offset of either. So do Kafka's
+    PersisterStateManager and ShareCoordinatorShard. Records between the two start offsets are then
+    delivered again by the next leader, and the laws forget what was done with them.
     """
 
     name = "share partitions' states rise"
@@ -390,6 +411,7 @@ class StatesRise(ShareLaw):
         del views
         if self._losses != self.laws.share_losses:
             self.begin()
+        self.laws.repeated_starts.update(observe_shares.repeated_writes(self.laws.cluster))
         states = observe_shares.stored_states(self.laws.cluster, partition)
         if states is None:
             return
@@ -412,7 +434,12 @@ class StatesRise(ShareLaw):
             if is_ < was:
                 self.broken(f"{self.name_of(key)}: the {what} went from {was} to {is_}")
         start = now.start_offset
-        if start < before.start_offset and before.state_epoch == now.state_epoch:
+        if start >= before.start_offset or before.state_epoch != now.state_epoch:
+            return
+        if (key, start) in self.laws.repeated_starts:
+            self.laws.share_losses += 1
+            self._losses = self.laws.share_losses
+        else:
             self.broken(
                 f"{self.name_of(key)}: the start offset went from {before.start_offset} to {start} "
                 f"in state epoch {now.state_epoch}"

@@ -248,6 +248,26 @@ def test_requests_wait_for_the_one_in_flight_and_are_sent_as_one(node: Persister
     assert [(b.first_offset, b.last_offset) for b in read.state_batches] == [(0, 4)]
 
 
+def test_a_later_write_is_stored_while_an_earlier_one_waits_to_be_repeated(
+    node: PersisterNode,
+) -> None:
+    """The start offset goes back then. (Kafka's coordinator compares nothing either.)"""
+    topic_id, persister = node.topic_id, node.persister
+    node.ask(persister.initialize_state, initialize_request(topic_id, 0))
+    node.cut_off_coordinator()
+    persister.write_state(write_request(topic_id, {0: []}, start=3), node.answers.append)
+    node.cluster.replication.network.heal()
+    assert [(key.group_id, start) for key, start in persister.repeated_writes()] == [("g", 3)]
+    node.ask(persister.write_state, write_request(topic_id, {0: []}, start=7))
+    (summary,) = node.ask(persister.read_summary, summary_request(topic_id))
+    assert summary.start_offset == 7
+    node.advance(BACKOFFS_MS[0])
+    assert errors(node.answers[-1]) == [(0, None)]
+    (summary,) = node.ask(persister.read_summary, summary_request(topic_id))
+    assert summary.start_offset == 3
+    assert list(persister.repeated_writes()) == []
+
+
 def test_the_new_coordinator_has_the_state(node: PersisterNode) -> None:
     topic_id, state = node.topic_id, node.state
     node.ask(node.persister.initialize_state, initialize_request(topic_id))

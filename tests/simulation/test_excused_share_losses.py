@@ -1,0 +1,89 @@
+"""What the laws of share groups let pass, because Kafka does it or an action allows it."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.log.replica_log import ReplicaLog
+from mockbroker.core.metadata.topic import SHARE_GROUP_STATE_TOPIC
+from mockbroker.core.replication.partition import Partition
+from mockbroker.core.replication.replica import Replica
+from mockbroker.core.share.records import SharePartitionKey, ShareState
+from mockbroker.simulation.laws.shares import SHARE_LAWS
+from mockbroker.simulation.plan import Step
+from mockbroker.simulation.world import World
+from tests.simulation.breaking_shares import Sharing, written
+from tests.simulation.meddling import partition_of
+from tests.support.share_states import write_request
+
+ACCEPT = 1
+
+
+def _broken(world: World) -> set[str]:
+    """The laws of share groups that are broken; meddling breaks others, too."""
+    return {violation.law for violation in world.laws.violations} & {law.name for law in SHARE_LAWS}
+
+
+def _states(world: World) -> Partition:
+    return world.cluster.ensure_internal_topic(SHARE_GROUP_STATE_TOPIC).partitions[0]
+
+
+@pytest.mark.parametrize("start", [3, 4])
+def test_the_start_offset_may_go_back_to_that_of_a_repeated_write(world: World, start: int) -> None:
+    group = Sharing(world)
+    group.acknowledges("m", 4, 4, [ACCEPT])
+    written(world, ShareState(0, 3, 0))
+    topic_id = partition_of(world).topic.topic_id
+    request = write_request(topic_id, {0: []}, start=3)
+    for each in world.cluster.topics[SHARE_GROUP_STATE_TOPIC].partitions:
+        each.leader_id = -1  # the persister finds no coordinator
+    group.broker.share_persister.write_state(request, lambda _: None)
+    _states(world).leader_id = 1
+    key = SharePartitionKey("g", topic_id, 0)
+    assert list(group.broker.share_persister.repeated_writes()) == [(key, 3)]
+    written(world, ShareState(1, 5, 0), ShareState(2, start, 0))
+    group.fetches("n", (4, 4, 1))
+    expected = {
+        "share partitions' states rise",
+        "acknowledged records are not delivered again",
+    }
+    assert _broken(world) == (set() if start == 3 else expected)
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_new_coordinator_does_not_know_what_an_action_has_deleted(
+    world: World, *, deleted: bool
+) -> None:
+    written(world, ShareState(0, 5, 0, state_epoch=2))
+    states = _states(world)
+    where = {"topic": SHARE_GROUP_STATE_TOPIC if deleted else "orders", "partition": 0}
+    world.perform(0, Step(at_ms=0, do="delete_records", arguments=where))
+    world.look()
+    written(world, ShareState(1, 5, 0, state_epoch=2))
+    world.perform(1, Step(at_ms=0, do="stop_broker", arguments={"node": states.leader_id}))
+    written(world, ShareState(1, 0, 0, state_epoch=1))
+    assert _broken(world) == (set() if deleted else {"share partitions' states rise"})
+
+
+@pytest.mark.parametrize("knows", [False, True])
+def test_an_acknowledgement_may_be_lost_with_a_coordinator_that_an_unclean_election_has_deposed(
+    world: World, *, knows: bool
+) -> None:
+    states = _states(world)
+    former, group = states.leader_id, Sharing(world)
+    follower = next(n for n in states.replicas if n != former)
+    states.own_replicas[follower] = Replica(follower, ReplicaLog(), 0)
+    states.isr = [former]
+    cut = {"nodes": [former], "both_ways": False, "fence_after": 1_000_000}
+    world.perform(0, Step(at_ms=0, do="cut_network", arguments=cut))
+    world.cluster.elect_unclean(SHARE_GROUP_STATE_TOPIC, 0, follower)
+    world.look()
+    if not knows:
+        group.acknowledges("m", 0, 0, [ACCEPT])
+    world.perform(1, Step(at_ms=0, do="heal_network"))
+    world.look()
+    if knows:
+        group.acknowledges("m", 0, 0, [ACCEPT])
+    group.fetches("n", (0, 0, 1))
+    expected = {"acknowledged records are not delivered again"}
+    assert _broken(world) == (expected if knows else set())
