@@ -132,6 +132,13 @@ def repeated_writes(cluster: Cluster) -> Iterator[tuple[SharePartitionKey, int]]
             yield from broker.share_persister.repeated_writes()
 
 
+def initializations(cluster: Cluster) -> Iterator[tuple[SharePartitionKey, int]]:
+    """The share partition and the state epoch of each initialization without a result."""
+    for broker in cluster.processes.values():
+        if broker.has_groups:
+            yield from broker.share_persister.initializations()
+
+
 def has_deposed_coordinator(cluster: Cluster, partition: Partition) -> bool:
     """Whether a broker still leads a partition of `__share_group_state` by its old image."""
     return any(

@@ -13,8 +13,8 @@ from mockbroker.simulation.laws.shares import SHARE_LAWS
 from mockbroker.simulation.plan import Step
 from mockbroker.simulation.world import World
 from tests.simulation.breaking_shares import Sharing, written
-from tests.simulation.meddling import partition_of
-from tests.support.share_states import write_request
+from tests.simulation.meddling import coordinated, partition_of
+from tests.support.share_states import initialize_request, write_request
 
 ACCEPT = 1
 
@@ -48,6 +48,25 @@ def test_the_start_offset_may_go_back_to_that_of_a_repeated_write(world: World, 
         "acknowledged records are not delivered again",
     }
     assert _broken(world) == (set() if start == 3 else expected)
+
+
+@pytest.mark.parametrize("epoch", [3, 4])
+def test_a_second_initialization_begins_a_state_anew(world: World, epoch: int) -> None:
+    group, states = Sharing(world), _states(world)
+    broker = world.cluster.processes[coordinated(world).partition.leader_id]
+    topic_id = partition_of(world).topic.topic_id
+    for each in states.topic.partitions:
+        each.leader_id = -1
+    broker.share_persister.initialize_state(
+        initialize_request(topic_id, 0, state_epoch=3), lambda _: None
+    )
+    states.leader_id = 1
+    written(world, ShareState(0, 0, 0, state_epoch=2))
+    group.acknowledges("m", 4, 4, [ACCEPT])
+    written(world, ShareState(1, 0, 0, state_epoch=epoch))
+    group.fetches("n", (4, 4, 1))
+    expected = {"acknowledged records are not delivered again"}
+    assert _broken(world) == (set() if epoch == 3 else expected)
 
 
 @pytest.mark.parametrize("deleted", [False, True])

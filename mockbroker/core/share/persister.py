@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mockbroker.core.brokers.broker_life import PAUSED
@@ -167,6 +168,17 @@ class SharePersister:
                 row: Any = attempt.row
                 key = SharePartitionKey(attempt.group_id, attempt.topic_id, row.partition)
                 yield key, row.start_offset
+
+    def initializations(self) -> Iterator[tuple[SharePartitionKey, int]]:
+        """The share partition and the state epoch of each InitializeShareGroupState that has no
+        result yet.
+        """
+        flying = (attempt for flight in self._flights for attempt in flight.attempts)
+        for attempt in chain(self._repeated, flying, *self._waiting.values()):
+            if attempt.operation is INITIALIZE:
+                row: Any = attempt.row
+                key = SharePartitionKey(attempt.group_id, attempt.topic_id, row.partition)
+                yield key, row.state_epoch
 
     # ------------------------------------------------------------------------------------ process
 

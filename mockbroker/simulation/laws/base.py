@@ -134,6 +134,8 @@ class StateJudge(Judge):
         self.share_records_deleted = False  # an action has deleted records of share coordinators
         # The start offsets of writes that were repeated, perhaps after a later write.
         self.repeated_starts: set[tuple[SharePartitionKey, int]] = set()
+        # The state epochs of initializations that were on their way when an earlier one was stored.
+        self.second_epochs: set[tuple[SharePartitionKey, int]] = set()
         self.is_disturbed = False  # whether some follower may be unable to fetch, at this look
         # The partitions that laws check once more, and since when.
         self.again: dict[tuple[Law, Key], int] = {}

@@ -399,6 +399,10 @@ class StatesRise(ShareLaw):
     for its backoff, and the coordinator takes the start offset of either. So do Kafka's
     PersisterStateManager and ShareCoordinatorShard. Records between the two start offsets are then
     delivered again by the next leader, and the laws forget what was done with them.
+
+    They forget it as well where a group coordinator has had no result of an initialization for
+    too long, and the second one, with a higher state epoch, comes after the first: it begins a
+    state anew that is in use (GroupMetadataManager.subscribedTopicsChangeMap).
     """
 
     name = "share partitions' states rise"
@@ -417,8 +421,13 @@ class StatesRise(ShareLaw):
             return
         former = self._seen.get(partition.key, {})
         self._seen[partition.key] = states
+        initializations = set(observe_shares.initializations(self.laws.cluster))
         for key, now in states.items():
             before = former.get(key)
+            if before is None or before.state_epoch != now.state_epoch:
+                self.laws.second_epochs.update(
+                    each for each in initializations if each[0] == key and each[1] > now.state_epoch
+                )
             if before is not None and before != now:
                 self._compare(key, before, now)
             if before != now:
@@ -433,17 +442,24 @@ class StatesRise(ShareLaw):
         ):
             if is_ < was:
                 self.broken(f"{self.name_of(key)}: the {what} went from {was} to {is_}")
+        epoch = now.state_epoch
+        if epoch != before.state_epoch and (key, epoch) in self.laws.second_epochs:
+            self._forget_deliveries()
         start = now.start_offset
         if start >= before.start_offset or before.state_epoch != now.state_epoch:
             return
         if (key, start) in self.laws.repeated_starts:
-            self.laws.share_losses += 1
-            self._losses = self.laws.share_losses
+            self._forget_deliveries()
         else:
             self.broken(
                 f"{self.name_of(key)}: the start offset went from {before.start_offset} to {start} "
                 f"in state epoch {now.state_epoch}"
             )
+
+    def _forget_deliveries(self) -> None:
+        """Let the other laws forget the past."""
+        self.laws.share_losses += 1
+        self._losses = self.laws.share_losses
 
     def _judge(self, key: SharePartitionKey, now: StoredState) -> None:
         limit = self.laws.cluster.config_int("group.share.delivery.count.limit")
