@@ -137,8 +137,11 @@ def waits_in_vain(partition: Partition) -> bool:
 
 
 def log_view(partition: Partition) -> LogView:
-    """The log of a partition's leader, with its batches."""
-    log = partition.log
+    """The log of a partition's leader, with its batches.
+
+    A new leader that has not heard of its leadership still has a replica of its own.
+    """
+    log = log_of(partition, partition.leader_id)
     return LogView(
         partition.topic.name,
         partition.topic.topic_id,

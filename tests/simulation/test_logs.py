@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from mockbroker.simulation.logs import batches_of, transactional_batches_of
+from mockbroker.simulation.observe import log_view
 from mockbroker_protocol.records import Record, build_batch
 from mockbroker_protocol.records.control import ControlType, build_marker
+from tests.support.replicas import Replicas
 
 
 def a_log() -> bytearray:
@@ -51,3 +53,14 @@ def test_both_ways_to_read_a_log_agree() -> None:
 
 def test_a_marker_has_the_epoch_of_its_coordinator() -> None:
     assert [batch.coordinator_epoch for batch in batches_of(a_log())] == [-1, -1, -1, 3, -1]
+
+
+def test_the_log_of_a_leader_that_has_not_heard_of_its_leadership_is_its_own() -> None:
+    """Seed 4906: the former leader lost its power; the new one could not hear the controller."""
+    node = Replicas(brokers=5, replicas=[2, 1])
+    node.sent("a", "b")
+    node.cluster.cut_network([1, 4], fence_after_ms=3000)
+    node.cluster.cut_network([2, 4])
+    node.cluster.stop_broker(2, "power_loss")
+    assert node.partition.leader_id == 1
+    assert log_view(node.partition).end_offset == 2
