@@ -90,6 +90,16 @@ def readable_end(share: SharePartition) -> int:
     return partition.high_watermark
 
 
+def has_gap_below_log(share: SharePartition) -> bool:
+    """Whether the next fetch is below the log start offset, in the gap that was read."""
+    gap = share.read_gap
+    return (
+        gap is not None
+        and share.gap_is_open
+        and gap.start_offset < share.partition.log_start_offset
+    )
+
+
 def all_share_partitions(cluster: Cluster) -> Iterator[tuple[Broker, SharePartition]]:
     """Every share partition, with its broker."""
     for broker in cluster.processes.values():

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.events import ShareStartMoved
+from mockbroker.core.ids import uuid_text
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.metadata.topic import SHARE_GROUP_STATE_TOPIC
 from mockbroker.core.replication.partition import Partition
 from mockbroker.core.replication.replica import Replica
+from mockbroker.core.share.in_flight import InFlightBatch, InFlightState
+from mockbroker.core.share.partition import ReadGap
 from mockbroker.core.share.records import SharePartitionKey, ShareState
+from mockbroker.core.share.states import RecordState
 from mockbroker.simulation.laws.shares import SHARE_LAWS
 from mockbroker.simulation.plan import Step
 from mockbroker.simulation.world import World
 from tests.simulation.breaking_shares import Sharing, written
-from tests.simulation.meddling import coordinated, partition_of
+from tests.simulation.meddling import append, batch_of, coordinated, partition_of
 from tests.support.share_states import initialize_request, write_request
 
 ACCEPT = 1
@@ -106,3 +111,49 @@ def test_an_acknowledgement_may_be_lost_with_a_coordinator_that_an_unclean_elect
     group.fetches("n", (0, 0, 1))
     expected = {"acknowledged records are not delivered again"}
     assert _broken(world) == (expected if knows else set())
+
+
+@pytest.mark.parametrize("gap_start", [None, 0, 1])
+def test_a_gap_below_the_log_start_offset_keeps_available_records_back(
+    world: World, gap_start: int | None
+) -> None:
+    group = Sharing(world)
+    append(group.partition, batch_of())
+    group.partition.delete_records(-1)
+    group.share.start_offset = 1
+    append(group.partition, batch_of())
+    group.share.batches.add(InFlightBatch(1, 1, InFlightState(RecordState.AVAILABLE, 1)))
+    group.share.end_offset = 1
+    if gap_start is not None:
+        group.share.read_gap = ReadGap(gap_start, 1)
+    group.fetches("m")
+    expected = {"available records are delivered"}
+    assert _broken(world) == (set() if gap_start == 0 else expected)
+
+
+def test_a_fetch_that_moves_the_start_offset_to_the_log_start_is_answered_without_records(
+    world: World,
+) -> None:
+    group = Sharing(world)
+    group.in_flight(RecordState.AVAILABLE)
+    topic_id = uuid_text(group.share.key[1])
+    event = ShareStartMoved(
+        at_ms=0,
+        node_id=1,
+        group="g",
+        topic="orders",
+        topic_id=topic_id,
+        partition=0,
+        state_epoch=0,
+        change="moved",
+        former_offset=0,
+        offset=0,
+        reason="log_start",
+        cause="",
+    )
+    world.laws.happened(event)
+    group.fetches("m")
+    assert _broken(world) == set()
+    world.clock.now_ms += 1
+    group.fetches("m")
+    assert _broken(world) == {"available records are delivered"}

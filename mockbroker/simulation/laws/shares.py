@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from mockbroker.core.events import Event, ShareStartMoved
+from mockbroker.core.ids import uuid_from_text
 from mockbroker.core.replication.partition import Partition
 from mockbroker.core.share.partition import SharePartition
 from mockbroker.core.share.records import SharePartitionKey
@@ -321,12 +323,24 @@ class AcknowledgedOnce(ShareLaw):
 class AvailableAreDelivered(ShareLaw):
     """A ShareFetch that waited is not answered without records while its session has a share
     partition with Available records in flight. Acquisition locks end at their deadline.
+
+    A fetch below the log start offset is answered at once; it moves the start offset, and the
+    member tries again (ShareFetchUtils). If the gap in the state that was read begins below the
+    log start offset, this goes on for ever, as in Kafka: SharePartition.updateCacheAndOffsets
+    leaves the gap where it is.
     """
 
     name = "available records are delivered"
+    hears = (ShareStartMoved,)
 
     def reset(self) -> None:
+        self._moved_ms: dict[ShareKey, int] = {}  # when the log start moved the start offset
         self._overdue: dict[tuple[SharePartition, int], int] = {}
+
+    def happened(self, event: Event) -> None:
+        if isinstance(event, ShareStartMoved) and event.reason == "log_start":
+            key = (event.group, uuid_from_text(event.topic_id), event.partition)
+            self._moved_ms[key] = self.laws.history.now_ms()
 
     def fetched(self, call: Call, response: Any, *, acknowledges: bool) -> None:
         if response.error_code or response.throttle_time_ms or not call.request.max_records:
@@ -347,7 +361,12 @@ class AvailableAreDelivered(ShareLaw):
         for topic_id, index in session.partitions:
             key = (request.group_id, topic_id, index)
             share = observe_shares.share_partition(cluster, call.node_id, *key)
-            if share is None or self.is_excused(key):
+            if (
+                share is None
+                or self.is_excused(key)
+                or self._moved_ms.get(key) == self.laws.history.now_ms()
+                or observe_shares.has_gap_below_log(share)
+            ):
                 continue
             end = observe_shares.readable_end(share)
             for each in observe_shares.records_in_flight(share):
