@@ -25,6 +25,7 @@ from mockbroker.core.groups.consumer.events import (
 )
 from mockbroker.core.groups.consumer.members import ClassicMember, ConsumerMember, Owned
 from mockbroker.core.groups.consumer.states import MemberState
+from mockbroker.core.groups.modern.records import parse_change
 from mockbroker.core.groups.records import KeyValue
 from mockbroker_protocol.internal_topics import CONSUMER_OFFSETS
 from mockbroker_protocol.messages.consumer_offsets import (
@@ -186,14 +187,8 @@ def parse(record: Record) -> ConsumerRecord | None:
 
     Raises DecodeError if key or value do not have the format of their version.
     """
-    if record.key is None:
-        return None
-    key = CONSUMER_OFFSETS.decode_key(record.key)
-    reader = _READERS.get(type(key))
-    if reader is None:
-        return None
-    value = CONSUMER_OFFSETS.decode_value(key, record.value)
-    return ConsumerRecord(key.group_id, reader(key, value))
+    parsed = parse_change(record, _READERS)
+    return None if parsed is None else ConsumerRecord(*parsed)
 
 
 def _read_group(

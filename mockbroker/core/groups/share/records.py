@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from mockbroker.core.groups.assignors.base import partition_order, topic_order
+from mockbroker.core.groups.modern.records import parse_change
 from mockbroker.core.groups.records import KeyValue
 from mockbroker.core.groups.share.events import (
     Change,
@@ -166,14 +167,8 @@ def parse(record: Record) -> ShareRecord | None:
 
     Raises DecodeError if key or value do not have the format of their version.
     """
-    if record.key is None:
-        return None
-    key = CONSUMER_OFFSETS.decode_key(record.key)
-    reader = _READERS.get(type(key))
-    if reader is None:
-        return None
-    value = CONSUMER_OFFSETS.decode_value(key, record.value)
-    return ShareRecord(key.group_id, reader(key, value))
+    parsed = parse_change(record, _READERS)
+    return None if parsed is None else ShareRecord(*parsed)
 
 
 def _read_group(_: ShareGroupMetadataKey, value: ShareGroupMetadataValue | None) -> GroupChange:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from mockbroker.core.groups.modern.records import parse_change
 from mockbroker.core.groups.records import KeyValue
 from mockbroker.core.groups.streams.events import (
     Change,
@@ -229,14 +230,8 @@ def parse(record: Record) -> StreamsRecord | None:
 
     Raises DecodeError if key or value do not have the format of their version.
     """
-    if record.key is None:
-        return None
-    key = CONSUMER_OFFSETS.decode_key(record.key)
-    reader = _READERS.get(type(key))
-    if reader is None:
-        return None
-    value = CONSUMER_OFFSETS.decode_value(key, record.value)
-    return StreamsRecord(key.group_id, reader(key, value))
+    parsed = parse_change(record, _READERS)
+    return None if parsed is None else StreamsRecord(*parsed)
 
 
 def _read_group(_: object, value: stored.StreamsGroupMetadataValue | None) -> GroupChange:
