@@ -22,6 +22,7 @@ from packaging.utils import canonicalize_name
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = "mockbroker"
+VENDORED = HERE.parent / "mockbroker/admin/console/assets/vendor/vendored.json"
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;#]+)", re.MULTILINE)
 
 
@@ -86,6 +87,22 @@ def reference(name: str) -> str:
     return f"pkg:pypi/{name}@{distribution(name).version}"
 
 
+def vendored() -> list[dict[str, Any]]:
+    """The libraries whose files are part of the package."""
+    listed = json.loads(VENDORED.read_text(encoding="utf-8"))
+    return [
+        {
+            "type": "library",
+            "bom-ref": f"pkg:npm/{each['name']}@{each['version']}",
+            "name": each["name"],
+            "version": each["version"],
+            "purl": f"pkg:npm/{each['name']}@{each['version']}",
+            "licenses": [{"expression": each["license"]}],
+        }
+        for each in listed
+    ]
+
+
 def document(extras: Iterable[str] = ()) -> dict[str, Any]:
     """The bill of materials of the package with some extras."""
     graph = closure(extras)
@@ -93,6 +110,8 @@ def document(extras: Iterable[str] = ()) -> dict[str, Any]:
     others = sorted(graph.keys() - {PACKAGE})
     components = [component(name, pinned) for name in others]
     subject = {**component(PACKAGE, {}), "type": "application"}
+    inside = vendored()
+    components += inside
     content = json.dumps([subject, components], sort_keys=True)
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
@@ -105,7 +124,8 @@ def document(extras: Iterable[str] = ()) -> dict[str, Any]:
         "dependencies": [
             {"ref": reference(name), "dependsOn": sorted(reference(each) for each in graph[name])}
             for name in [PACKAGE, *others]
-        ],
+        ]
+        + [{"ref": each["bom-ref"], "dependsOn": []} for each in inside],
     }
 
 

@@ -16,7 +16,7 @@ INTRO = """
 # HTTP
 
 The admin API, drawn from the OpenAPI document that `GET /openapi.json` returns. `GET /` returns an
-index: JSON, or a page if the Accept header prefers HTML.
+index as JSON, or the console if the Accept header prefers HTML.
 [Use a cluster over HTTP](../howto/http.md) has examples.
 
 A request body is JSON. A field with `*` is required. An error is a problem document (RFC 9457)

@@ -1,17 +1,23 @@
-"""The Starlette application: the index, probes, and the admin API under `/v1`."""
+"""The Starlette application: the console, probes, and the admin API under `/v1`."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from mockbroker.admin.bridge import Bridge
+from mockbroker.admin.console.pages import ConsolePages, is_page
 from mockbroker.admin.target import AdminTarget
 from mockbroker.admin.v1.access import AccessControl
 from mockbroker.admin.v1.api import BridgedApi
 from mockbroker.admin.v1.dispatch import problem_response
+from mockbroker.admin.v1.endpoint import OPEN_PATHS
 from mockbroker.admin.v1.problems import Problem
 from mockbroker.admin.v1.routes import all_routes, probe_routes
 
@@ -19,15 +25,23 @@ from mockbroker.admin.v1.routes import all_routes, probe_routes
 def build_app(target: AdminTarget, token: str | None = None) -> AccessControl:
     """The application of a cluster; without a server behind the target, only its probes.
 
-    With a `token`, all requests but those of probes require it.
+    With a `token`, all requests but those of probes and of the console's files require it.
     """
     bridge = Bridge(target.token)
     if target.server is None:
-        routes = probe_routes(target, bridge)
-    else:
-        routes = all_routes(target, bridge, BridgedApi(target.server, bridge))
-    app = Starlette(routes=routes, exception_handlers={HTTPException: _http_error})
-    return AccessControl(app, token)
+        return AccessControl(_app(probe_routes(target, bridge)), token, _is_probe)
+    routes = all_routes(target, bridge, BridgedApi(target.server, bridge))
+    return AccessControl(
+        ConsolePages(_app(routes)), token, lambda scope: _is_probe(scope) or is_page(scope)
+    )
+
+
+def _app(routes: list[Route]) -> Starlette:
+    return Starlette(routes=routes, exception_handlers={HTTPException: _http_error})
+
+
+def _is_probe(scope: Mapping[str, Any]) -> bool:
+    return scope["path"] in OPEN_PATHS
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

@@ -27,8 +27,8 @@ ORIGIN = (
 )
 FORBIDDEN = re.compile("|".join([*map(re.escape, REGISTRIES), *MACHINE, *ORIGIN]), re.IGNORECASE)
 
-# The licence is not our prose; a Dockerfile speaks of paths inside the image.
-EXEMPT = {"LICENSE"}
+# Licences are not our prose; a Dockerfile speaks of paths inside the image.
+EXEMPT = {"LICENSE", *(f"{name}.LICENSE.txt" for name in ("htm", "preact", "uplot"))}
 
 
 def text_of(path: Path) -> str:

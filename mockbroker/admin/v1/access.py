@@ -14,7 +14,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mockbroker.admin.v1.dispatch import problem_response
-from mockbroker.admin.v1.endpoint import OPEN_PATHS
 from mockbroker.admin.v1.problems import Problem
 
 Scope = MutableMapping[str, Any]
@@ -26,11 +25,15 @@ _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9A-Za-z.-]+))(?::[0-9]{1,5})?")
 
 
 class AccessControl:
-    """ASGI middleware. Without a `token`, Host must be a loopback name."""
+    """ASGI middleware. Without a `token`, Host must be a loopback name.
 
-    def __init__(self, app: App, token: str | None = None) -> None:
+    Requests that `is_open` accepts need no token.
+    """
+
+    def __init__(self, app: App, token: str | None, is_open: Callable[[Scope], bool]) -> None:
         self._app = app
         self._token = token
+        self._is_open = is_open
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
@@ -51,7 +54,7 @@ class AccessControl:
         origin = headers.get(b"origin")
         if origin is not None and urlsplit(origin).netloc != host:
             return Problem("foreign origin", 403, f"requests of pages of {origin!r} are refused")
-        if self._token is not None and scope["path"] not in OPEN_PATHS:
+        if self._token is not None and not self._is_open(scope):
             given = headers.get(b"authorization", "")
             scheme, _, token = given.partition(" ")
             if scheme.lower() != "bearer" or not _same(token.strip(), self._token):

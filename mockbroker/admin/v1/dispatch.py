@@ -67,8 +67,7 @@ def _dispatcher(methods: Mapping[str, Endpoint]) -> Callable[[Request], Awaitabl
                 answer = await _of_lines(request, endpoint.lines, query)
             else:
                 body = await _body(request, endpoint)
-                accept = request.headers.get("accept", "")
-                answer = await endpoint.call(Call(request.path_params, query, body, accept))
+                answer = await endpoint.call(Call(request.path_params, query, body))
         except Exception as error:
             return failed(error)
         if isinstance(answer, Text):

@@ -76,14 +76,11 @@ class Stream(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One request: its path parameters, its query and body as the endpoint's structs, and the
-    Accept header.
-    """
+    """One request: its path parameters, and its query and body as the endpoint's structs."""
 
     path: Mapping[str, Any]
     query: Any
     body: Any
-    accept: str = ""
 
 
 class Line(NamedTuple):
