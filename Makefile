@@ -27,14 +27,14 @@ SPARK_VENVS    := .cache/venvs
 
 .DEFAULT_GOAL := help
 .PHONY: help install run bytecode test test-slow test-failed test-quick test-java test-spark test-spark-versions \
-        test-node test-go test-real test-audited fuzz fuzz-corpus mutants mutants-all flakes durations check \
+        test-node test-go test-browser test-real test-audited fuzz fuzz-corpus mutants mutants-all flakes durations check \
         exhaustive simulate simulate-real planted lint types types-mypy types-pyright layers generated \
-        generate format bench docs screenshots clean lock dist sbom vulnerabilities comparison soak
+        generate format chromium bench docs screenshots clean lock dist sbom vulnerabilities comparison soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-install: $(STAMP) ## create .venv/ with everything pinned (quick when nothing changed)
+install: $(STAMP) chromium ## create .venv/ with everything pinned (quick when nothing changed)
 
 # pip's resolver sees the pins of requirements/constraints.txt, and so does its build isolation.
 # Python compiles what is imported, a small part of what is installed.
@@ -63,6 +63,16 @@ $(STAMP): $(REQUIREMENTS)
 run: $(SERVES) ## start a cluster of three brokers; more flags with ARGS="--topic orders:6"
 	@exec $(BIN)/mockbroker serve $(ARGS)
 
+# Tests of the console need Chromium, which comes from Debian and not from an index of Python's.
+# Without it they skip, and say so; in CI they must not.
+APT := DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 -qq
+
+chromium:
+	@command -v chromium > /dev/null \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && echo "installing chromium" \
+	    && $(APT) update && $(APT) install --yes --no-install-recommends chromium > /dev/null; } \
+	  || echo "chromium is missing: tests of the console will skip" >&2
+
 # In a fresh checkout each worker would compile the same modules and rewrite the same assertions,
 # which takes four times what is left to do then.
 bytecode: $(WARM)
@@ -72,7 +82,7 @@ $(WARM): $(STAMP)
 	@$(PYTEST) --collect-only -qq > $@.log || { cat $@.log; exit 1; }
 	@mv $@.log $@
 
-test: $(WARM) ## run the tests in parallel, all but the slow; narrow it with ARGS="-k fetch"
+test: $(WARM) chromium ## run the tests in parallel, all but the slow; narrow it with ARGS="-k fetch"
 	$(PYTEST) $(PARALLEL) -m 'not slow' $(ARGS)
 
 test-slow: $(WARM) ## what takes too long for every change: more seeds, whole plans on real brokers
@@ -82,7 +92,7 @@ test-failed: $(STAMP) ## run what failed last time once more, one test at a time
 	$(PYTEST) --last-failed --last-failed-no-failures none $(ARGS)
 
 test-quick: $(WARM) ## only the tests that need nothing but Python
-	$(PYTEST) $(PARALLEL) -m 'not (slow or java or spark or node or go or real_kafka)' $(ARGS)
+	$(PYTEST) $(PARALLEL) -m 'not (slow or java or spark or node or go or browser or real_kafka)' $(ARGS)
 
 test-java: $(STAMP) ## the Java clients and the oracle of Kafka's own classes
 	$(PYTEST) $(PARALLEL) -m java $(ARGS)
@@ -110,6 +120,9 @@ test-node: $(STAMP) ## kafkajs
 
 test-go: $(STAMP) ## franz-go
 	$(PYTEST) $(PARALLEL) -m go $(ARGS)
+
+test-browser: $(STAMP) chromium ## the console in Chromium
+	$(PYTEST) $(PARALLEL) -m browser $(ARGS)
 
 test-real: $(STAMP) ## side by side with a real Kafka broker
 	$(PYTEST) $(PARALLEL) -m real_kafka $(ARGS)

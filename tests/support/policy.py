@@ -28,9 +28,12 @@ TOOLS: dict[str, tuple[str, ...]] = {
     "real_kafka": ("java", "mvn"),
     "node": ("node", "npm"),
     "go": ("go",),
+    "browser": ("chromium",),
 }
 
 # The first run on a machine downloads jars, modules and packages before such a test can begin.
+# Chromium comes with the machine.
+DOWNLOADS = TOOLS.keys() - {"browser"}
 DOWNLOAD_TIMEOUT_S = 1_000
 
 ONE_GROUP = ("real_kafka", "spark")
@@ -91,7 +94,7 @@ class Policy:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
-            downloads = any(item.get_closest_marker(marker) is not None for marker in TOOLS)
+            downloads = any(item.get_closest_marker(marker) is not None for marker in DOWNLOADS)
             if downloads and item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(DOWNLOAD_TIMEOUT_S))
             if item.get_closest_marker("xdist_group") is not None:
