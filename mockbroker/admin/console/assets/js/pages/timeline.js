@@ -1,0 +1,10 @@
+// Timeline.
+
+import { html } from '../preact.js';
+import { Empty } from '../ui.js';
+
+export const needsCluster = false;
+
+export function Page() {
+  return html`<h1>Timeline</h1><${Empty} title="Timeline" />`;
+}

@@ -1,0 +1,10 @@
+// Transactions.
+
+import { html } from '../preact.js';
+import { Empty } from '../ui.js';
+
+export const needsCluster = false;
+
+export function Page() {
+  return html`<h1>Transactions</h1><${Empty} title="Transactions" />`;
+}
