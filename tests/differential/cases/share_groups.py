@@ -96,6 +96,25 @@ def described_counts(answer: Any) -> Any:
     return answer
 
 
+def without_assignment(answer: Any) -> Any:
+    """An answer to a heartbeat without what the member is to have."""
+    answer.assignment = None
+    return answer
+
+
+def described_coverage(answer: Any) -> Any:
+    """A description of one group, with how much is assigned in place of what: the partitions that
+    some member has, and the least that a member has (0 or 1).
+    """
+    (group,) = answer.groups
+    group.members.sort(key=lambda member: member.member_id)
+    assigned = [m.assignment.topic_partitions for m in group.members]
+    covered = sorted({index for lines in assigned for line in lines for index in line.partitions})
+    for member, lines in zip(group.members, assigned, strict=True):
+        member.assignment = [min(1, sum(len(line.partitions) for line in lines)), covered]
+    return answer
+
+
 def describe(session: Session, *groups: str, label: str = "describe", **options: Any) -> Any:
     request = ShareGroupDescribeRequest(group_ids=list(groups), **options)
     return session.ask(request, 1, label=label, edit=described_counts)
@@ -301,7 +320,10 @@ def share_group_fencing(session: Session) -> None:
 
 @case()
 def share_group_shares(session: Session) -> None:
-    """Members come and go; more of them than partitions, and fewer."""
+    """Members come and go; more of them than partitions, and fewer.
+
+    Which of them gets a second partition after others have left depends on the drawn topic id.
+    """
     topic, _ = topic_of(session, partitions=3)
     group = new_group(session)
     epochs = {"member-0": join(session, group, "member-0", topic)}
@@ -309,13 +331,16 @@ def share_group_shares(session: Session) -> None:
     def settle() -> None:
         for _ in range(2):
             for name, epoch in list(epochs.items()):
-                answer = session.ask(beat(group, name, epoch), 1, label=name, edit=counts)
+                answer = session.ask(
+                    beat(group, name, epoch), 1, label=name, edit=without_assignment
+                )
                 epochs[name] = answer.member_epoch
-        describe(session, group)
+        request = ShareGroupDescribeRequest(group_ids=[group])
+        session.ask(request, 1, label="describe", edit=described_coverage)
 
     for number in range(1, 7):
         name = f"member-{number}"
-        joined = session.ask(beat(group, name, 0, topic), 1, label=name, edit=counts)
+        joined = session.ask(beat(group, name, 0, topic), 1, label=name, edit=without_assignment)
         epochs[name] = joined.member_epoch
         settle()
     for name in list(epochs)[::2]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from mockbroker_protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from mockbroker_protocol.messages.init_producer_id import InitProducerIdRequest
+from mockbroker_protocol.messages.list_transactions import ListTransactionsRequest
 from tests.differential.cases.groups import new_group
 from tests.differential.cases.transactions import list_them
 from tests.differential.cases.transactions_data import marker
@@ -25,6 +26,7 @@ from tests.differential.transacting import (
     producer,
     producers,
 )
+from tests.support.waiting import wait_until
 
 EPOCHS_AHEAD = 7
 
@@ -45,6 +47,17 @@ def held(session: Session, protocol: int, *, committed: bool) -> tuple[Producer,
     if protocol >= TV2:
         p.epoch = answer.producer_epoch
     return p, topic
+
+
+def wait_until_listed(session: Session, p: Producer) -> None:
+    """Wait until the transaction is older than 0 ms: it may have begun in this millisecond."""
+    request = ListTransactionsRequest(duration_filter=0)
+
+    def is_listed() -> bool:
+        lines = session.quietly(request, 2).transaction_states
+        return any(line.transactional_id == p.id for line in lines)
+
+    wait_until(is_listed, what=f"a duration of {p.id}")
 
 
 def ends(session: Session, p: Producer) -> None:
@@ -96,6 +109,7 @@ def play(session: Session, protocol: int, **how: Any) -> None:
     p, topic = held(session, protocol, **how)
     p.describe("held")
     list_them(session, 2, "prepared", state_filters=["PrepareCommit", "PrepareAbort"])
+    wait_until_listed(session, p)
     list_them(session, 2, "for how long", duration_filter=0)
     ends(session, p)
     questions(session, p, topic)

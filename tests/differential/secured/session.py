@@ -14,9 +14,11 @@ from mockbroker.core.security.acls import (
     Permission,
     ResourceType,
 )
+from mockbroker_protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mockbroker_protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from mockbroker_protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from mockbroker_protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from mockbroker_protocol.messages.delete_groups import DeleteGroupsRequest
 from mockbroker_protocol.messages.describe_acls import DescribeAclsRequest
 from mockbroker_protocol.messages.describe_groups import DescribeGroupsRequest
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -133,7 +135,30 @@ class AclSession(Session):
                 7,
                 lambda answer: answer.topics[0].partitions[0].error_code,
             )
+        self._wait_for_group_coordinator(name)
         return name
+
+    def _wait_for_group_coordinator(self, topic: str) -> None:
+        """Return once group coordinators know of a topic, a moment after clients do."""
+        group = f"{topic}-probe"
+        self.coordinator(group)
+        join = ConsumerGroupHeartbeatRequest(
+            group_id=group,
+            member_id="probe",
+            member_epoch=0,
+            rebalance_timeout_ms=30_000,
+            subscribed_topic_names=[topic],
+            topic_partitions=[],
+        )
+        leave = ConsumerGroupHeartbeatRequest(group_id=group, member_id="probe", member_epoch=-1)
+
+        def is_assigned() -> bool:
+            answer = self.quietly(join, 1, "admin")
+            self.quietly(leave, 1, "admin")
+            self.quietly(DeleteGroupsRequest(groups_names=[group]), 2, "admin")
+            return bool(answer.assignment.topic_partitions)
+
+        wait_until(is_assigned, what=f"{topic} at the group coordinator")
 
     def topic_id(self, name: str) -> bytes:
         """The id of a topic, once it has leaders."""
