@@ -216,6 +216,17 @@ class AbortsTold(NamedTuple):
     aborted: frozenset[tuple[int, int]]
 
 
+class Disordered(NamedTuple):
+    """A batch that a broker has refused with OUT_OF_ORDER_SEQUENCE_NUMBER, and the turns of the
+    request and the answer.
+    """
+
+    sent: Sent
+    node_id: int
+    asked: int
+    told: int
+
+
 class IssuedEpoch(NamedTuple):
     """A producer id and epoch that InitProducerId returned for a transactional id, and the turn."""
 
@@ -359,8 +370,8 @@ class History:
         # producers continue to use them.
         self._ever_given: set[tuple[int, int]] = set()
         self._given_twice: set[tuple[int, int]] = set()
-        # Consecutive batches that a leader refused with OUT_OF_ORDER_SEQUENCE_NUMBER.
-        self.disordered: list[Sent] = []
+        # Consecutive batches that were called out of order.
+        self.disordered: list[Disordered] = []
         # Answers that do not fit their requests, in a sentence each.
         self.misfits: list[str] = []
         self.counts: Counter[str] = Counter()
@@ -370,18 +381,6 @@ class History:
         """The next turn."""
         self._turns += 1
         return self._turns
-
-    def sequence_refused(self, sent: Sent, leader_epoch: int) -> None:
-        """The leader of an epoch has refused a batch with OUT_OF_ORDER_SEQUENCE_NUMBER. A deposed
-        leader may, because it lacks batches of its successor.
-        """
-        told = (
-            epoch
-            for topic_id, partition, epoch in self.leaders
-            if (topic_id, partition) == (sent.topic_id, sent.partition)
-        )
-        if max(told, default=-1) <= leader_epoch:
-            self.disordered.append(sent)
 
     def group_call(
         self,

@@ -26,7 +26,7 @@ from mockbroker.core.txn.machine import TransactionMetadata
 from mockbroker.core.txn.shard import TransactionShard
 from mockbroker.core.txn.states import State
 from mockbroker.simulation import plan as plans
-from mockbroker.simulation.history import AbortsTold, Sent, Unfenced
+from mockbroker.simulation.history import AbortsTold, Disordered, Sent, Unfenced
 from mockbroker.simulation.plan import Step
 from mockbroker.simulation.script import Call
 from mockbroker.simulation.world import World
@@ -370,7 +370,8 @@ def an_epoch_that_two_producers_were_given(world: World) -> None:
 
 def a_retry_that_is_out_of_order(world: World) -> None:
     topic_id = _partition(world).topic.topic_id
-    world.history.disordered.append(Sent("p", "orders", topic_id, 0, [b"v"], -1, None, 0))
+    sent = Sent("p", "orders", topic_id, 0, [b"v"], -1, None, 0)
+    world.history.disordered.append(Disordered(sent, 1, 1, 2))
     world.laws.conclude()
 
 

@@ -7,7 +7,9 @@ from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.replication.partition import Partition
 from mockbroker.simulation import Plan, Settings, TopicSettings
 from mockbroker.simulation.history import (
+    Disordered,
     GroupCall,
+    History,
     Read,
     Sent,
     Transaction,
@@ -63,6 +65,23 @@ def sent_of(partition: Partition, batch: bytearray, offset: int) -> Sent:
     sent.crc = int.from_bytes(batch[17:21], "big")
     sent.base_offset = offset
     return sent
+
+
+def refused_batch(history: History, partition: Partition, *, node_id: int) -> None:
+    """Broker 1 has acknowledged a producer's first batch, at 0, and `node_id` calls its second out
+    of order.
+    """
+    first, second = (
+        sent_of(
+            partition, batch_of(producer_id=7, producer_epoch=0, base_sequence=number), number - 1
+        )
+        for number in (1, 0)
+    )
+    for sent in (first, second):
+        sent.producer_id, sent.epoch = 7, 0
+        history.batch_sent(sent)
+    first.node_id = 1
+    history.disordered.append(Disordered(second, node_id, history.turn(), history.turn()))
 
 
 def read_of(partition: Partition, offset: int, crc: int, *, committed: bool = False) -> Read:

@@ -23,7 +23,7 @@ from mockbroker.simulation import ClientSettings, Plan, Settings, TopicSettings,
 from mockbroker.simulation.clients import transactional
 from mockbroker.simulation.clients.base import CallSequence
 from mockbroker.simulation.clients.transactional import TransactionalProducer
-from mockbroker.simulation.history import AbortsTold, Unfenced
+from mockbroker.simulation.history import AbortsTold, Disordered, Unfenced
 from mockbroker.simulation.laws.records import FencedStayFenced
 from mockbroker.simulation.world import World
 from tests.simulation.meddling import (
@@ -32,6 +32,7 @@ from tests.simulation.meddling import (
     coordinated,
     marker_of,
     partition_of,
+    refused_batch,
     sent_of,
 )
 
@@ -103,7 +104,7 @@ def test_an_epoch_that_is_given_twice_excuses_what_was_written_under_it(world: W
     history.epoch_given("tx", 7, 2)
     history.batch_sent(second)
     history.acked += [first, second]
-    history.disordered.append(second)
+    history.disordered.append(Disordered(second, 1, 1, 2))
     world.laws.conclude()
     assert world.laws.violations == []
 
@@ -237,20 +238,6 @@ def test_a_marker_that_no_leader_has_replicated_is_missing(world: World) -> None
     ]
 
 
-def refused_batch(world: World, leader_epoch: int) -> None:
-    """A producer whose first batch, at 0, was acknowledged was told that its second is out of
-    order.
-    """
-    partition, history = partition_of(world), world.history
-    for sequence in range(2):
-        batch = batch_of(producer_id=7, producer_epoch=0, base_sequence=sequence)
-        sent = sent_of(partition, batch, sequence - 1)
-        sent.producer_id, sent.epoch = 7, 0
-        history.batch_sent(sent)
-    history.sent[0].base_offset = 0
-    history.sequence_refused(sent, leader_epoch)
-
-
 @pytest.mark.parametrize(("deleted", "holds"), [(0, False), (1, True)], ids=["kept", "deleted"])
 def test_a_sequence_may_be_out_of_order_after_a_deletion(
     world: World, deleted: int, holds: bool
@@ -259,19 +246,7 @@ def test_a_sequence_may_be_out_of_order_after_a_deletion(
     append(partition_of(world), batch_of(producer_id=7, producer_epoch=0, base_sequence=0))
     append(partition_of(world), marker_of(7, 0, commit=True))
     partition_of(world).delete_records(deleted)
-    refused_batch(world, 0)
-    world.laws.conclude()
-    broken = {v.law for v in world.laws.violations}
-    assert ("consecutive sequences are accepted" not in broken) is holds
-
-
-@pytest.mark.parametrize(("epoch", "holds"), [(3, True), (4, False)], ids=["former", "newest"])
-def test_a_former_leader_may_call_a_sequence_out_of_order(
-    world: World, epoch: int, holds: bool
-) -> None:
-    """It lacks what its successor, of epoch 4, has taken."""
-    world.history.leader_told(partition_of(world).topic.topic_id, 0, 4, 2)
-    refused_batch(world, epoch)
+    refused_batch(world.history, partition_of(world), node_id=1)
     world.laws.conclude()
     broken = {v.law for v in world.laws.violations}
     assert ("consecutive sequences are accepted" not in broken) is holds

@@ -12,7 +12,7 @@ from mockbroker.simulation.clients.base import (
     Leader,
     SimulatedClient,
 )
-from mockbroker.simulation.history import Sent, Transaction
+from mockbroker.simulation.history import Disordered, Sent, Transaction
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut, Script
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.init_producer_id import InitProducerIdRequest
@@ -123,6 +123,7 @@ class Writer(SimulatedClient):
                 yield from self.refresh()
                 continue
             version, request = self.produce_request(topic, partition, leader, batch, sent.acks)
+            asked = self.history.turn()
             try:
                 response = yield Call(
                     leader.node_id, ApiKey.PRODUCE, version, request, self.patience_ms()
@@ -146,7 +147,9 @@ class Writer(SimulatedClient):
                 return
             if error == _OUT_OF_ORDER:
                 sent.topic_id = leader.topic_id
-                self.history.sequence_refused(sent, leader.epoch)
+                self.history.disordered.append(
+                    Disordered(sent, leader.node_id, asked, self.history.turn())
+                )
             if error not in RETRIABLE:
                 break
             yield self.backoff(attempt)

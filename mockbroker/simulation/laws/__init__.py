@@ -63,9 +63,9 @@ from mockbroker.simulation.laws.coordinators import (
     CoordinatorsKnow,
     EnoughReplicas,
     FetchesTell,
-    GroupCoordinators,
     PhasesEnd,
 )
+from mockbroker.simulation.laws.noting import FormerLeaders, GroupLoads
 from mockbroker.simulation.laws.of_history import HISTORY_LAWS
 from mockbroker.simulation.laws.producers import (
     AcknowledgedInTime,
@@ -174,7 +174,8 @@ class Laws(StateJudge):
         state: list[Law] = [
             Transitions(self),
             Losses(self),
-            GroupCoordinators(self),
+            GroupLoads(self),
+            FormerLeaders(self),
             self._acknowledged,
             self._in_time,
             *judging,

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.events import Event
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 from mockbroker.core.replication.partition import Partition
 from mockbroker.core.share.records import SharePartitionKey
 from mockbroker.simulation import observe
@@ -43,10 +44,23 @@ class Violation(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A span of the history."""
+    """A span of the history, in turns."""
 
     begin: int
     end: int
+
+    def meets(self, asked: int, told: int) -> bool:
+        """Whether a request of these turns may have been answered in it."""
+        return self.begin < told and asked < self.end
+
+
+class FormerLeader(NamedTuple):
+    """A span in which a deposed leader still led a partition by its old image."""
+
+    topic: str
+    key: Key
+    node_id: int
+    span: Span
 
 
 class Judge:
@@ -72,10 +86,10 @@ class Judge:
         self.disrupted_groups: set[str] = set()
         self.transactions_lost = False  # what transaction coordinators knew
         self.groups_with_removals: set[str] = set()  # an action has removed members of them
-        # When group coordinators loaded, and when a deposed leader with an old image still
-        # coordinated groups; None if that cannot be observed.
+        # When group coordinators loaded, and deposed leaders with an old image; None if that cannot
+        # be observed.
         self.group_loads: list[Span] | None = None
-        self.former_coordinators: list[Span] | None = None
+        self.former_leaders: list[FormerLeader] | None = None
         self._told: set[tuple[str, str]] = set()
 
     def broken(self, law: str, message: str) -> None:
@@ -85,6 +99,20 @@ class Judge:
         self._told.add((law, message))
         at_ms = self.history.now_ms() - self.start_ms
         self.violations.append(Violation(law, message, self.step, at_ms))
+
+    def is_blind(self, asked: int, told: int) -> bool:
+        """Whether a loading coordinator may have answered a group's request of these turns."""
+        loads = self.group_loads
+        return loads is None or any(span.meets(asked, told) for span in loads)
+
+    def has_former_coordinator(self, asked: int, told: int) -> bool:
+        """Whether a deposed coordinator is known that may have answered a group's request of these
+        turns, from its memory.
+        """
+        return any(
+            each.topic == GROUP_METADATA_TOPIC and each.span.meets(asked, told)
+            for each in self.former_leaders or ()
+        )
 
     def user_logs(self) -> list[LogView]:
         """The logs that clients write, as they were written."""

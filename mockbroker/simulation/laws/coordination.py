@@ -51,7 +51,8 @@ class OwnedOnce(HistoryLaw):
 class CommitsKept(HistoryLaw):
     """OffsetFetch returns the offset that was acknowledged or returned last, or a later one, unless
     an unclean election, a lost disk or a deletion removed it. A commit by a member that does not
-    know of a topic's deletion belongs to the deleted topic.
+    know of a topic's deletion belongs to the deleted topic. A deposed coordinator with an old image
+    returns the offsets that it knows.
     """
 
     name = "committed offsets are kept"
@@ -62,7 +63,9 @@ class CommitsKept(HistoryLaw):
             commits[commit.group, commit.topic, commit.partition].append(commit)
         seen: dict[Commit, int] = {}  # when a commit was first told of
         for found in self.judge.history.found:
-            if found.group in self.judge.disrupted_groups:
+            if found.group in self.judge.disrupted_groups or self.judge.has_former_coordinator(
+                found.asked, found.told
+            ):
                 continue
             some = commits[found.group, found.topic, found.partition]
             self._judge(found, some, seen)

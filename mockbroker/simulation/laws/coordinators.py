@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from mockbroker.core.events import Event, GroupMoved
@@ -10,10 +9,9 @@ from mockbroker.core.replication.partition import Partition
 from mockbroker.simulation import observe
 from mockbroker.simulation.clients.base import SimulatedClient
 from mockbroker.simulation.clients.reading import Reading
-from mockbroker.simulation.laws.base import Key, Law, Span, key_of, name_of
+from mockbroker.simulation.laws.base import Key, Law, key_of, name_of
 from mockbroker.simulation.observe import ReplicaView, Shard
 from mockbroker.simulation.observe_coordinators import StoredRecords, memory_and_log, stored_by
-from mockbroker.simulation.plan import Step
 from mockbroker.simulation.script import Call
 
 _DEAD = "Dead"
@@ -49,70 +47,6 @@ class CoordinatorsFollow(Law):
                 self.broken(
                     f"broker {broker.node_id} leads {name_of(partition)}, and has not read it"
                 )
-
-
-class _Spans:
-    """When something was so, of each partition."""
-
-    def __init__(self, turn: Callable[[], int]) -> None:
-        self._turn = turn
-        self._since: dict[Key, int] = {}  # the turn when it was first seen
-        self.spans: list[Span] = []
-
-    def note(self, key: Key, *, holds: bool) -> None:
-        """It is so now, or is not."""
-        if holds:
-            self._since.setdefault(key, self._turn())
-        elif key in self._since:
-            self.spans.append(Span(self._since.pop(key), self._turn()))
-
-    def conclude(self) -> None:
-        """End the open spans."""
-        for key in list(self._since):
-            self.note(key, holds=False)
-
-
-class GroupCoordinators(Law):
-    """No law: notes when group coordinators load, and when a deposed leader still coordinates
-    groups because its image is old.
-    """
-
-    name = "group coordinators are noted"
-    topics = frozenset((observe.GROUPS,))
-
-    def begin(self) -> None:
-        self._loads = _Spans(self.laws.history.turn)
-        self._former = _Spans(self.laws.history.turn)
-        self.laws.group_loads = self._loads.spans
-        self.laws.former_coordinators = self._former.spans
-
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
-        key = partition.key
-        loads = former = False
-        for _, shard in observe.shards(self.laws.cluster, partition):
-            loads |= shard.loading
-        for view in views:
-            former |= view.leads and view.node_id != partition.leader_id
-        self._loads.note(key, holds=loads)
-        self._former.note(key, holds=former)
-        if loads or former:
-            self.laws.look_later(self, partition)
-
-    def look_again(self, partition: Partition) -> None:
-        self.look(partition, observe.replicas(self.laws.cluster, partition))
-
-    def after(self, step: Step) -> None:
-        del step
-        topic = self.laws.cluster.topics.get(observe.GROUPS)
-        for partition in topic.partitions if topic else ():
-            self.look_again(partition)
-
-    def conclude(self) -> None:
-        self._loads.conclude()
-        self._former.conclude()
-
-    def forget(self) -> None:
-        self.begin()
 
 
 class CoordinatorsKnow(Law):

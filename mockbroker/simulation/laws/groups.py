@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from mockbroker.simulation.history import GroupCall
-from mockbroker.simulation.laws.base import HistoryLaw, Span
+from mockbroker.simulation.laws.base import HistoryLaw, Judge
 from mockbroker_protocol import ErrorCode
 
 # A session is at least that long (group.min.session.timeout.ms and the clients' settings): a client
@@ -53,7 +53,7 @@ class _GroupLaw(HistoryLaw):
         """Whether a loading coordinator may have answered a Heartbeat."""
         if call.what != "heartbeat" or call.protocol != "classic" or not call.succeeded:
             return False
-        return _is_within(call, self.judge.group_loads)
+        return self.judge.is_blind(call.sent, call.told)
 
     def judge_group(self, calls: list[GroupCall]) -> None:
         """Judge the requests of one group."""
@@ -65,11 +65,6 @@ class _GroupLaw(HistoryLaw):
     def at(self, at_ms: int) -> str:
         """A time of the history, as people read it."""
         return f"at {at_ms - self.judge.start_ms} ms"
-
-
-def _is_within(call: GroupCall, spans: list[Span] | None) -> bool:
-    """Whether a request may have been answered in one of the spans, where they are known."""
-    return spans is None or any(span.begin < call.told and call.sent < span.end for span in spans)
 
 
 class FormerGenerationsEnd(_GroupLaw):
@@ -103,7 +98,10 @@ class FormerGenerationsEnd(_GroupLaw):
     def _may_be_former(self, call: GroupCall) -> bool:
         """Whether a coordinator that was deposed may have answered, from its memory."""
         is_written = call.what == "commit" or (call.what == "sync" and call.assignments)
-        return not is_written and _is_within(call, self.judge.former_coordinators)
+        return not is_written and (
+            self.judge.former_leaders is None
+            or self.judge.has_former_coordinator(call.sent, call.told)
+        )
 
 
 def _last(generations: list[int], before: int) -> int:
@@ -225,7 +223,8 @@ class OnlyWhoJoined(_GroupLaw):
 
 class FormerSelvesAreFenced(_GroupLaw):
     """Once another process with the same instance id has its assignment, requests of the replaced
-    static member get FENCED_INSTANCE_ID, so that it ends and does not join again.
+    static member get FENCED_INSTANCE_ID, so that it ends and does not join again. Exception: a
+    deposed coordinator with an old image still has the replaced member.
     """
 
     name = "replaced static members are fenced"
@@ -257,6 +256,7 @@ class FormerSelvesAreFenced(_GroupLaw):
             or call.told_ms - self_.sent_ms >= _SESSION_MS
             or call.group in self.judge.groups_with_removals
             or call.error not in _TAKEN_FOR_ANYBODY
+            or self.judge.has_former_coordinator(call.sent, call.told)
         ):
             return
         self.broken(
@@ -279,6 +279,11 @@ class _Life:
         self.confirmed = -1  # when a request was sent that was answered without an error
         self.held: dict[tuple[bytes, int], int] = {}
 
+    def confirm(self, call: GroupCall, judge: Judge) -> None:
+        """A request was answered without an error."""
+        if not judge.has_former_coordinator(call.sent, call.told):
+            self.confirmed = call.sent
+
     def release(
         self, some: list[tuple[bytes, int]], turn: int
     ) -> Iterator[tuple[tuple[bytes, int], int, int]]:
@@ -289,6 +294,7 @@ class _Life:
 class HandedOver(_GroupLaw):
     """A member of a consumer group gets a partition, and a member of a streams group an active
     task, only after its former owner has reported that it has revoked it, or has left the group.
+    Heartbeats that a deposed coordinator answers from its memory do not keep a member in the group.
     """
 
     name = "partitions are revoked before they are assigned"
@@ -312,7 +318,7 @@ class HandedOver(_GroupLaw):
             if not call.succeeded:  # its member may have been none any more when it was sent
                 over(life, list(life.held), life.confirmed)
                 continue
-            life.confirmed = call.sent
+            life.confirm(call, self.judge)
             if call.owned is not None or call.what == "leave":
                 owned = call.owned or frozenset()
                 over(life, [key for key in life.held if key not in owned], call.sent)

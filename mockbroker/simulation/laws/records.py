@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
 from mockbroker.simulation import history as happened
-from mockbroker.simulation.history import Sent
+from mockbroker.simulation.history import Disordered, Sent
 from mockbroker.simulation.laws.base import HistoryLaw, Key
 from mockbroker.simulation.logs import LogView
 
@@ -191,7 +191,8 @@ def _place_of(sent: Sent) -> tuple[bytes, int, int, int]:
 class SequencesTaken(HistoryLaw):
     """A batch whose sequence number follows the one before, or a retry of it, is never refused with
     OUT_OF_ORDER_SEQUENCE_NUMBER, unless the earlier records were lost or deleted. A replica that
-    begins after a deletion has the producer's markers, but no sequence number.
+    begins after a deletion has the producer's markers, but no sequence number. A deposed leader
+    with an old image refuses the batch if it lacks those that its successor has accepted.
     """
 
     name = "consecutive sequences are accepted"
@@ -203,24 +204,42 @@ class SequencesTaken(HistoryLaw):
         if self._restored:
             return
         starts = {log.key: log.start_offset for log in self.judge.logs}
-        for sent in self.judge.history.disordered:
+        for disordered in self.judge.history.disordered:
+            sent = disordered.sent
             key = (sent.topic_id, sent.partition)
-            lost = sent.voided or key in self.judge.lossy or sent.topic in self.judge.recreated
-            if not lost and not self._is_deleted_before(sent, starts.get(key, 0)):
+            if sent.voided or key in self.judge.lossy or sent.topic in self.judge.recreated:
+                continue
+            former = self._before(sent)
+            is_deleted = former is not None and 0 <= former.base_offset < starts.get(key, 0)
+            if not is_deleted and not self._may_lack(disordered, former):
                 self.broken(
                     f"{sent.client} was told that a batch of {sent.topic}-{sent.partition}, sent "
                     f"at {sent.sent_ms - self.judge.start_ms} ms, is out of order"
                 )
 
-    def _is_deleted_before(self, refused: Sent, log_start_offset: int) -> bool:
-        """Whether the log has lost the batch that the producer wrote before to a deletion."""
+    def _before(self, refused: Sent) -> Sent | None:
+        """The batch that the producer wrote before."""
         former: Sent | None = None
         for sent in self.judge.history.sent:
             if sent is refused:
                 break
             if _place_of(sent) == _place_of(refused):
                 former = sent
-        return former is not None and 0 <= former.base_offset < log_start_offset
+        return former
+
+    def _may_lack(self, disordered: Disordered, former: Sent | None) -> bool:
+        """Whether the broker was a deposed leader that may lack the batch before. Where that cannot
+        be observed, a broker has the batch for sure if it has acknowledged it.
+        """
+        leaders = self.judge.former_leaders
+        if leaders is None:
+            return former is None or former.node_id != disordered.node_id
+        sent, node_id, asked, told = disordered
+        key = (sent.topic_id, sent.partition)
+        return any(
+            each.key == key and each.node_id == node_id and each.span.meets(asked, told)
+            for each in leaders
+        )
 
     def forget(self) -> None:
         self._restored = True  # producers are ahead of what the logs know of them
