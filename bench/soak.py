@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 import trio
 
-from bench.soak_clients import ATOMIC, TOPIC
+from bench.soak_lives import ATOMIC, TOPIC
 from bench.soak_memory import GROWS, Sample, judged
 from mockbroker import Cluster
 from mockbroker.pipeline.duck import judge, open_session
@@ -56,6 +56,9 @@ CONFIGS = {
     "producer.id.expiration.ms": "10000",
     "producer.id.expiration.check.interval.ms": "1000",
     "connections.max.idle.ms": "20000",
+    "group.share.record.lock.duration.ms": "15000",
+    "group.streams.initial.rebalance.delay.ms": "0",
+    "share.coordinator.state.topic.prune.interval.ms": "5000",
 }
 SHORT = {"retention.ms": "15000"}
 
@@ -68,6 +71,11 @@ RULES: tuple[dict[str, Any], ...] = (
     {"match": {"api": "Heartbeat"}, "do": {"error": "REBALANCE_IN_PROGRESS"}},
     {"match": {"api": "Metadata"}, "do": {"delay": "500ms"}},
     {"match": {"api": "EndTxn"}, "do": {"error": "CONCURRENT_TRANSACTIONS"}},
+    {"match": {"api": "ShareFetch"}, "do": {"delay": "300ms"}},
+    {"match": {"api": "ShareFetch"}, "do": {"drop_reply": {"then": "close"}}},
+    {"match": {"api": "ShareAcknowledge"}, "do": {"error": "NOT_LEADER_OR_FOLLOWER"}},
+    {"match": {"api": "ShareGroupHeartbeat"}, "do": {"error": "COORDINATOR_LOAD_IN_PROGRESS"}},
+    {"match": {"api": "StreamsGroupHeartbeat"}, "do": {"error": "FENCED_MEMBER_EPOCH"}},
     {"match": {"api": "FindCoordinator"}, "do": {"error": "COORDINATOR_NOT_AVAILABLE"}},
 )
 

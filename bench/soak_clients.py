@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import json
 import sys
 import threading
 import urllib.request
-from collections import Counter
 from collections.abc import Callable
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -21,31 +19,19 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaConsumer, KafkaProducer
 
-TOPIC = "soak"
-ATOMIC = "soak-atomic"
-PAUSE_S = 0.05
-TIMEOUT_S = 15.0
-# How long a client lives, in turns.
-TURNS = 200
-
-ended = threading.Event()
-done: Counter[str] = Counter()
-failed: Counter[str] = Counter()
-numbers = itertools.count()
-
-
-def settings(servers: str, **config: object) -> dict[str, object]:
-    named = {name.replace("_", "."): value for name, value in config.items()}
-    return {"bootstrap.servers": servers, "log_level": 0, **named}
-
-
-def headers() -> list[tuple[str, bytes]]:
-    return [("mb-id", f"{next(numbers)}".encode())]
-
-
-def turns() -> range:
-    """The turns of one client."""
-    return range(TURNS)
+from bench.soak_lives import (
+    ATOMIC,
+    PAUSE_S,
+    TIMEOUT_S,
+    TOPIC,
+    done,
+    ended,
+    failed,
+    headers,
+    settings,
+    turns,
+)
+from bench.soak_members import shared, streams
 
 
 def idempotent(servers: str, name: str) -> None:
@@ -172,6 +158,8 @@ KINDS: dict[str, tuple[Callable[[str, str], None], int]] = {
     "modern": (modern, 4),
     "kafka-python": (kafka_python, 3),
     "aiokafka": (asynchronous, 3),
+    "share": (shared, 4),
+    "streams": (streams, 3),
     "admin": (admin, 2),
     "http": (follower, 2),
 }

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from mockbroker.client import Client
+from mockbroker.client import BrokerError, Client
+from mockbroker_protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from mockbroker_protocol.messages.streams_group_heartbeat import (
     ResponseTaskIds,
     StreamsGroupHeartbeatRequest,
@@ -24,11 +30,12 @@ def assign_at_once(cluster: Any, group: str) -> None:
 
 
 class StreamsMember:
-    """A process with one member, which has its tasks."""
+    """A process with one member, which has its tasks; `error` is that of its last heartbeat."""
 
     def __init__(self, client: Client, group: str, topic: str, member_id: str) -> None:
         self.group, self.member_id = group, member_id
         self.client = client
+        self.error = 0
         self._epoch = 0
         self.tasks: dict[str, dict[str, list[int]]] = {"active": {}, "standby": {}, "warmup": {}}
         self.statuses: list[int] = []
@@ -53,7 +60,8 @@ class StreamsMember:
             **({} if self._epoch else self._first),
         )
         answer: Any = self.client.coordinator(self.group).send(request)
-        if answer.error_code:
+        self.error = answer.error_code
+        if self.error:
             return
         self._epoch = answer.member_epoch
         self.statuses = [status.status_code for status in answer.status or ()]
@@ -61,6 +69,28 @@ class StreamsMember:
             lines = getattr(answer, f"{kind}_tasks")
             if lines is not None:
                 self.tasks[kind] = {line.subtopology_id: line.partitions for line in lines}
+
+    def commit(self, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Commit the offsets of partitions as this member. Raises BrokerError."""
+        topics: dict[str, OffsetCommitRequestTopic] = {}
+        for (topic, partition), offset in offsets.items():
+            row = topics.setdefault(topic, OffsetCommitRequestTopic(name=topic, partitions=[]))
+            row.partitions.append(OffsetCommitRequestPartition(partition, offset))
+        request = OffsetCommitRequest(
+            self.group, self._epoch, self.member_id, topics=list(topics.values())
+        )
+        answer: Any = self.client.coordinator(self.group).send(request)
+        for topic_row in answer.topics:
+            for each in topic_row.partitions:
+                if each.error_code:
+                    raise BrokerError(each.error_code, f"commit of {self.group}")
+
+    def leave(self) -> None:
+        """Leave the group."""
+        request = StreamsGroupHeartbeatRequest(
+            group_id=self.group, member_id=self.member_id, member_epoch=-1
+        )
+        self.client.coordinator(self.group).send(request)
 
     def until(self, **tasks: list[int]) -> None:
         """Heartbeat until it has exactly these tasks of each named kind."""
