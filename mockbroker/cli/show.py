@@ -56,7 +56,11 @@ def show(api: AdminClient, what: str, arguments: tuple[str, ...], as_json: bool)
 
 
 def _cell(value: object) -> Cell:
-    """A number or text as it is, a list of objects as its length, other values as JSON."""
+    """A number or text as it is, a list of objects as its length, an object as its fields that
+    are not 0, other values as JSON.
+    """
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {part}" for name, part in value.items() if part != 0) or "-"
     if isinstance(value, bool) or not isinstance(value, int | str | None):
         if isinstance(value, list) and value and isinstance(value[0], dict):
             return len(value)

@@ -119,6 +119,19 @@ def test_a_share_group_has_start_offsets_and_lag(on_cluster: Run, mock_kafka: Cl
         )
 
 
+def test_a_share_partition_is_shown_with_the_counts_that_are_not_zero(
+    on_cluster: Run, mock_kafka: Cluster
+):
+    with ShareMember(mock_kafka, "counted", "t", "m1") as member:
+        mock_kafka.topic("t").produce("new", partition=0)
+        assert member.acquired() == [(100, 100, 1)]
+        shown = on_cluster("show", "share-partitions", "--admin", mock_kafka.admin_url).stdout
+        assert "COUNTS" in shown
+        assert "acquired 1" in shown
+        assert "{" not in shown
+        assert "archived" not in shown
+
+
 def test_a_streams_group_has_tasks(on_cluster: Run, mock_kafka: Cluster):
     mock_kafka.call(lambda cluster: assign_at_once(cluster, "app"))
     with Client(mock_kafka.bootstrap_servers) as client:
