@@ -9,6 +9,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from io import BytesIO
+from itertools import islice
 from typing import Any, NamedTuple
 
 from mockbroker_protocol.api_key import ApiKey
@@ -68,10 +69,11 @@ class TracingStream(BytesIO):
 class Explanation:
     """The meaning of some bytes."""
 
-    def __init__(self, title: str, data: bytes) -> None:
+    def __init__(self, title: str, data: bytes, batch_spans_max: int | None = None) -> None:
         self.title = title
         self.data = data
         self.spans: list[Span] = []
+        self._batch_spans_max = batch_spans_max
 
     @property
     def whole(self) -> bool:
@@ -93,7 +95,7 @@ class Explanation:
 
     def _take(self, stream: TracingStream) -> None:
         for start, end in stream.records:
-            for span in explain_batches(self.data[start:end]):
+            for span in islice(explain_batches(self.data[start:end]), self._batch_spans_max):
                 stream.spans.append(Span(start + span[0], start + span[1], *span[2:]))
         self.spans += sorted(stream.spans, key=lambda span: (span.start, span.end))
 
@@ -167,7 +169,7 @@ def explanation(data: bytes, hint: str | None = None) -> Explanation:
         if words[0] == "body":
             direction = "response" if name.endswith("Response") else "request"
             api = name.removesuffix("Request").removesuffix("Response")
-            return _body(data, codec_of(api, version, direction))
+            return explain_body(data, codec_of(api, version, direction))
     raise ValueError(
         f"hint {hint!r}; it may be request, records, response NAME VERSION or body NAME VERSION"
     )
@@ -229,9 +231,11 @@ def _sized(explanation: Explanation, *, request: bool = False) -> int:
     return 0
 
 
-def explain_request(data: bytes) -> Explanation:
-    """Explain a request, with or without the size of its frame."""
-    explanation = Explanation("request", data)
+def explain_request(data: bytes, batch_spans_max: int | None = None) -> Explanation:
+    """Explain a request, with or without the size of its frame; of each field of records only so
+    many spans.
+    """
+    explanation = Explanation("request", data, batch_spans_max)
     start = _sized(explanation, request=True)
     try:
         header, _ = decode_request_header(data, start)
@@ -285,7 +289,8 @@ def _records(data: bytes) -> Explanation:
     return explanation
 
 
-def _body(data: bytes, codec: Codec) -> Explanation:
-    explanation = Explanation(f"{codec}, {len(data)} bytes", data)
+def explain_body(data: bytes, codec: Codec, batch_spans_max: int | None = None) -> Explanation:
+    """Explain a message without its header; of each field of records only so many spans."""
+    explanation = Explanation(f"{codec}, {len(data)} bytes", data, batch_spans_max)
     explanation.trailing(explanation.message(codec, 0))
     return explanation

@@ -281,6 +281,12 @@ async def test_the_journal_is_read_awaited_and_asserted(kafka: Any) -> None:
         await kafka.journal.at_least(2, kind="append")
     with pytest.raises(AssertionError, match=r"1 events match, at least 2 .* after 0.01 s"):
         await kafka.journal.wait(2, kind="append", timeout_s=0.01)
+    seq = (await kafka.journal.events(kind="request", api="Produce"))[-1].seq
+    assert (await kafka.journal.entry(seq)).frame.bytes > 0
+    assert event.seq in [each.seq for each in (await kafka.journal.links(seq)).effects]
+    timeline = await kafka.journal.timeline(api="Produce", limit=1)
+    assert (timeline.spans[0].seq, timeline.spans[0].state) == (seq, "answered")
+    assert (await kafka.journal.timeline(seq, api="Produce")).next >= event.seq
     await kafka.journal.clear()
     left = await kafka.journal.events(kind="append")
     assert [each.kind for each in left if each.kind != "gap"] == []

@@ -1,4 +1,4 @@
-"""Shared by all endpoints: the cluster's server, calls in its run, and limits of real time."""
+"""Shared by all endpoints: the cluster or the saved journal, calls there, limits of real time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from mockbroker.admin.bridge import Bridge
+from mockbroker.admin.v1.problems import ProblemError
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
+    from mockbroker.core.journal.journal import Journal
+    from mockbroker.pipeline.saved import SavedJournal
     from mockbroker.server.cluster_server import ClusterServer
 
 T = TypeVar("T")
@@ -21,32 +24,87 @@ T = TypeVar("T")
 # A disk that takes longer for an fsync, in real time, is as good as broken.
 DURABLE_TIMEOUT_S = 60.0
 
+_NO_CLUSTER = "this is a saved journal: there is no cluster to look at or to change"
+
 
 class Api(ABC):
-    """The cluster of the admin API, for calls from a trio run."""
+    """The cluster of the admin API, for calls from a trio run; or, without one, a saved journal."""
 
-    def __init__(self, server: ClusterServer) -> None:
-        self.server = server
+    @property
+    @abstractmethod
+    def server(self) -> ClusterServer:
+        """The cluster's server. Raises ProblemError for a saved journal."""
+
+    @property
+    @abstractmethod
+    def journal(self) -> Journal | SavedJournal:
+        """The journal. Raises ProblemError if the cluster keeps none."""
+
+    @abstractmethod
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """The name of the topic with this id, if it exists."""
+
+    @abstractmethod
+    def now_ms(self) -> int:
+        """The time of the cluster, or of the last entry of a saved journal."""
 
     @abstractmethod
     async def cluster(self, function: Callable[[Cluster], T]) -> T:
         """Run `function(cluster)` in the cluster's run. Raises ClusterUnavailableError."""
 
     @abstractmethod
+    async def read(self, function: Callable[[], T]) -> T:
+        """Run `function()` where the journal may be read. Raises ClusterUnavailableError."""
+
+    @abstractmethod
     async def run(self, function: Callable[[], Awaitable[T]], timeout_s: float) -> T:
         """Run an async function in the cluster's run. Raises ClusterUnavailableError."""
 
+    async def compute(self, function: Callable[[], T]) -> T:
+        """Run `function()` in a thread of its own: the cluster and other requests go on."""
+        return await trio.to_thread.run_sync(function, abandon_on_cancel=True)
+
+    @abstractmethod
     async def durable(self) -> None:
         """As `ClusterServer.durable`. Raises ClusterUnavailableError."""
-        if self.server.data_dir is not None:
-            await self.run(self.server.durable, DURABLE_TIMEOUT_S)
 
     @abstractmethod
     def limit(self, timeout_s: float) -> AbstractContextManager[trio.CancelScope]:
         """A scope that is cancelled after `timeout_s` of real time."""
 
 
-class BridgedApi(Api):
+class ClusterApi(Api):
+    """Of a running cluster."""
+
+    def __init__(self, server: ClusterServer) -> None:
+        self._server = server
+
+    @property
+    def server(self) -> ClusterServer:
+        return self._server
+
+    @property
+    def journal(self) -> Journal:
+        journal = self._server.cluster.runtime.journal
+        if journal is None:
+            raise ProblemError(409, "no journal", "journal_bytes is 0")
+        return journal
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        return self._server.cluster.topic_name(topic_id)
+
+    def now_ms(self) -> int:
+        return self._server.clock.now_ms()
+
+    async def read(self, function: Callable[[], T]) -> T:
+        return await self.cluster(lambda _: function())
+
+    async def durable(self) -> None:
+        if self._server.data_dir is not None:
+            await self.run(self._server.durable, DURABLE_TIMEOUT_S)
+
+
+class BridgedApi(ClusterApi):
     """For the admin server, whose run is another one, on real time."""
 
     def __init__(self, server: ClusterServer, bridge: Bridge) -> None:
@@ -63,7 +121,7 @@ class BridgedApi(Api):
         return trio.move_on_after(timeout_s)
 
 
-class OwnRunApi(Api):
+class OwnRunApi(ClusterApi):
     """For endpoints that are called in the cluster's own run, whose clock may be frozen."""
 
     async def cluster(self, function: Callable[[Cluster], T]) -> T:
@@ -88,6 +146,42 @@ class OwnRunApi(Api):
                 yield scope
             finally:
                 timer.cancel()
+
+
+class SavedApi(Api):
+    """Of a saved journal, without a cluster."""
+
+    def __init__(self, journal: SavedJournal) -> None:
+        self._journal = journal
+
+    @property
+    def server(self) -> ClusterServer:
+        raise ProblemError(409, "no cluster", _NO_CLUSTER)
+
+    @property
+    def journal(self) -> SavedJournal:
+        return self._journal
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        return self._journal.topic_name(topic_id)
+
+    def now_ms(self) -> int:
+        return self._journal.ended_ms
+
+    async def cluster(self, function: Callable[[Cluster], T]) -> T:  # noqa: ARG002
+        raise ProblemError(409, "no cluster", _NO_CLUSTER)
+
+    async def read(self, function: Callable[[], T]) -> T:
+        return function()
+
+    async def run(self, function: Callable[[], Awaitable[T]], timeout_s: float) -> T:  # noqa: ARG002
+        raise ProblemError(409, "no cluster", _NO_CLUSTER)
+
+    async def durable(self) -> None:
+        return
+
+    def limit(self, timeout_s: float) -> AbstractContextManager[trio.CancelScope]:
+        return trio.move_on_after(timeout_s)
 
 
 class Signal:

@@ -14,9 +14,11 @@ from mockbroker.admin.v1 import (
     groups,
     journal,
     journal_entries,
+    journal_entry,
     quiescence,
     records,
     snapshots,
+    timeline,
     topics,
 )
 from mockbroker.admin.v1.api import Api
@@ -37,6 +39,8 @@ def endpoints(api: Api) -> list[Endpoint]:
         *clock.endpoints(api),
         *journal.endpoints(api),
         *journal_entries.endpoints(api),
+        *journal_entry.endpoints(api),
+        *timeline.endpoints(api),
         *snapshots.endpoints(api),
         *quiescence.endpoints(api),
     ]

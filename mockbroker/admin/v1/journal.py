@@ -16,7 +16,6 @@ from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.journal.events import JournalEvent
 from mockbroker.core.journal.filters import EventMatcher, Filter
-from mockbroker.core.journal.journal import Journal
 from mockbroker.core.journal.reader import JournalReader
 from mockbroker.core.journal.reader_positions import ReaderPosition
 from mockbroker.core.journal.verify import (
@@ -83,14 +82,15 @@ def endpoints(api: Api) -> list[Endpoint]:
         return await _found(api, call.body.match, call.body, "match")
 
     async def mark(call: Call) -> JournalMark:  # noqa: ARG001
-        return JournalMark(journal_of(api).last_seq)
+        return JournalMark(api.journal.last_seq)
 
     async def clear(call: Call) -> None:  # noqa: ARG001
-        await api.cluster(lambda _: journal_of(api).clear())
+        _ = api.journal  # refused without one
+        await api.cluster(_clear)
 
     async def stream(call: Call) -> Stream:
         query: JournalQuery = call.query
-        matcher = EventMatcher(query, api.server.clock.now_ms())
+        matcher = EventMatcher(query, api.now_ms())
         if streams.available_tokens < 1:
             raise ProblemError(429, "too many streams", f"at most {STREAMS_MAX} can be open")
         lines = _follow(api, matcher, max(query.after, matcher.after_seq), streams)
@@ -98,7 +98,7 @@ def endpoints(api: Api) -> list[Endpoint]:
 
     async def wait(call: Call) -> list[JournalEvent]:
         wanted: JournalWait = call.body
-        matcher = EventMatcher(wanted.match, api.server.clock.now_ms(), "match")
+        matcher = EventMatcher(wanted.match, api.now_ms(), "match")
         found: list[JournalEvent] = []
         with api.limit(wanted.timeout_ms / 1000):
             async with aclosing(_matching(api, matcher, wanted.after)) as events:
@@ -114,9 +114,9 @@ def endpoints(api: Api) -> list[Endpoint]:
 
     async def check(call: Call) -> VerificationResult:
         wanted = parse_expectation(call.body)
-        reader = JournalReader(journal_of(api), api.server.cluster.topic_name)
-        events = await api.cluster(lambda _: list(reader.events(wanted.after_seq)))
-        return verify(wanted, events, api.server.clock.now_ms())
+        reader = JournalReader(api.journal, api.topic_name)
+        events = await api.read(lambda: list(reader.events(wanted.after_seq)))
+        return verify(wanted, events, api.now_ms())
 
     return [
         Endpoint(
@@ -177,8 +177,8 @@ def endpoints(api: Api) -> list[Endpoint]:
 async def _found(
     api: Api, wanted: Filter, query: JournalQuery | JournalSearch, at: str
 ) -> JournalPage:
-    matcher = EventMatcher(wanted, api.server.clock.now_ms(), at)
-    reader = JournalReader(journal_of(api), api.server.cluster.topic_name)
+    matcher = EventMatcher(wanted, api.now_ms(), at)
+    reader = JournalReader(api.journal, api.topic_name)
     found: list[JournalEvent] = []
     after = max(query.after, matcher.after_seq)
     # Messages are decoded only if they are shown or matched.
@@ -194,14 +194,12 @@ async def _found(
         else:
             if after >= last:
                 break
-    return JournalPage(found, after, journal_of(api).last_seq)
+    return JournalPage(found, after, api.journal.last_seq)
 
 
-def journal_of(api: Api) -> Journal:
-    journal = api.server.cluster.runtime.journal
-    if journal is None:
-        raise ProblemError(409, "no journal", "journal_bytes is 0")
-    return journal
+def _clear(cluster: Cluster) -> None:
+    if cluster.runtime.journal is not None:
+        cluster.runtime.journal.clear()
 
 
 async def _page(
@@ -214,36 +212,35 @@ async def _page(
 ) -> tuple[list[JournalEvent], int]:
     """The events of the next entries, and the number of the newest entry."""
 
-    def read(cluster: Cluster) -> tuple[list[JournalEvent], int]:
+    def read() -> tuple[list[JournalEvent], int]:
         events = list(reader.events(after, PAGE_ENTRIES, messages=messages))
         if position is not None and events:
             position.has_read(events[-1].seq)
-        assert cluster.runtime.journal is not None
-        return events, cluster.runtime.journal.last_seq
+        return events, api.journal.last_seq
 
-    return await api.cluster(read)
+    return await api.read(read)
 
 
 async def _matching(
     api: Api, matcher: EventMatcher, after: int
 ) -> AsyncGenerator[JournalEvent, None]:
     """All matching events, past ones first, without an end."""
-    journal = journal_of(api)
-    reader = JournalReader(journal, api.server.cluster.topic_name)
+    journal = api.journal
+    reader = JournalReader(journal, api.topic_name)
     signal = Signal()
 
     def follow(_entry: object) -> None:
         signal.set()
 
-    def begin(_cluster: Cluster) -> ReaderPosition:
+    def begin() -> ReaderPosition:
         journal.followers.append(follow)
         return journal.readers.add(after)
 
-    def end(_cluster: Cluster) -> None:
+    def end() -> None:
         journal.followers.remove(follow)
         position.close()
 
-    position = await api.cluster(begin)
+    position = await api.read(begin)
     try:
         while True:
             try:
@@ -259,7 +256,7 @@ async def _matching(
     finally:
         # The cluster may have stopped.
         with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):
-            await api.cluster(end)
+            await api.read(end)
 
 
 async def _follow(

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.endpoint import Call, Endpoint, Stream
-from mockbroker.admin.v1.journal import journal_of
+from mockbroker.pipeline.saved import SavedJournal
 from mockbroker.pipeline.spool.format import SpoolEntry, encode
 from mockbroker.pipeline.spool.run_entries import finished_run
 
@@ -16,12 +16,7 @@ MEDIA_TYPE = "application/octet-stream"
 
 def endpoints(api: Api) -> list[Endpoint]:
     async def entries(_: Call) -> Stream:
-        found = await api.cluster(
-            lambda cluster: finished_run(
-                cluster, journal_of(api), cluster.cluster_id, time.time_ns()
-            )
-        )
-        return Stream(_encoded(found), MEDIA_TYPE)
+        return Stream(_encoded(await exported(api)), MEDIA_TYPE)
 
     return [
         Endpoint(
@@ -34,6 +29,16 @@ def endpoints(api: Api) -> list[Endpoint]:
             problems=(409,),
         )
     ]
+
+
+async def exported(api: Api) -> list[SpoolEntry]:
+    """All entries of the journal, as a run that ends now."""
+    journal = api.journal
+    if isinstance(journal, SavedJournal):
+        return journal.run
+    return await api.cluster(
+        lambda cluster: finished_run(cluster, journal, cluster.cluster_id, time.time_ns())
+    )
 
 
 async def _encoded(entries: list[SpoolEntry]) -> AsyncIterator[bytes]:

@@ -28,7 +28,14 @@ PROBLEMS = {
     429: "Too many streams",
     503: "The cluster does not answer",
 }
-EXAMPLES = {"topic": "orders", "partition": 0, "group": "billing", "name": "fault-1", "id": 1}
+EXAMPLES = {
+    "topic": "orders",
+    "partition": 0,
+    "group": "billing",
+    "name": "fault-1",
+    "id": 1,
+    "seq": 1,
+}
 # Answers of these types have the schema of the struct; others are texts or bytes.
 STRUCTURED = (JSON, "text/event-stream")
 _PARAMETER = re.compile(r"\{(\w+)(?::(\w+))?\}")

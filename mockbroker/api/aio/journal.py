@@ -21,6 +21,8 @@ from mockbroker.core.journal.events import JournalEvent
 from mockbroker.core.journal.verify import VerificationResult, explain
 
 if TYPE_CHECKING:
+    from mockbroker.admin.v1.journal_entry import EntryView, LinksView
+    from mockbroker.core.journal.timeline import TimelineView
     from mockbroker.pipeline.store import RunManifest
 
 # The limit of `wait`, in real time.
@@ -55,6 +57,35 @@ class AsyncJournal(AsyncHandle):
             if page.next >= page.last_seq or len(page.events) < PAGE_EVENTS:
                 return found
             after = page.next
+
+    async def entry(self, seq: int) -> EntryView:
+        """One entry: its events, and its bytes field by field. Raises UnknownNameError."""
+        at = {"seq": seq}
+        found: EntryView = await self._ask("GET", "/v1/journal/entries/{seq}", at=at)
+        return found
+
+    async def links(self, seq: int) -> LinksView:
+        """The causes and effects of an entry; for a request also why each rule fired or did not.
+
+        Raises UnknownNameError.
+        """
+        at = {"seq": seq}
+        found: LinksView = await self._ask("GET", "/v1/journal/entries/{seq}/links", at=at)
+        return found
+
+    async def timeline(
+        self,
+        after: int | None = None,
+        *,
+        limit: int = 2_000,
+        **conditions: Unpack[EventFilter],
+    ) -> TimelineView:
+        """The requests behind entry `after`, by default of the newest 20,000 entries, that meet the
+        conditions, with their answers. Above the `limit` they are sampled.
+        """
+        query = {"after": after, "limit": limit, **_given(conditions)}
+        found: TimelineView = await self._ask("GET", "/v1/journal/timeline", query=query)
+        return found
 
     async def clear(self) -> None:
         """Remove all entries. The numbers continue."""

@@ -93,19 +93,28 @@ def perform(
     Raises ActionError or ApiError; then nothing has changed and the journal has no entry.
     """
     runtime = cluster.runtime
+    journal = runtime.journal
     former, runtime.cause = runtime.cause, cause or runtime.cause or action.name
+    last_seq = request_seq = 0
+    if journal is not None:
+        last_seq = journal.last_seq
+        request_seq, journal.cause_seq = journal.cause_seq, 0
     try:
         with no_collections():
             result = action.carry_out(cluster, arguments)
     finally:
         runtime.cause = former
-    if runtime.journal is not None:
-        runtime.journal.fact(
+        if journal is not None:
+            journal.cause_seq = request_seq
+    if journal is not None:
+        # An action is atomic: its effects are the entries behind `effects_after`.
+        journal.fact(
             runtime.now_ms(),
             "action",
             change=action.name,
             rules=() if cause is None else (cause,),
             arguments=to_data(arguments),
+            effects_after=last_seq,
         )
     return result
 

@@ -103,6 +103,13 @@ class Matcher:
                 return name
         return None
 
+    def failed_where(self, facts: Facts) -> str | None:
+        """As `failed`, for the conditions of `where`, which count nothing."""
+        for name, holds in self.live:
+            if name.startswith("where") and not holds(facts):
+                return name
+        return None
+
     def may_select(self, target: Target) -> bool:
         """Whether the match can select this partition."""
         return self._filter is None or self._filter.both(target)

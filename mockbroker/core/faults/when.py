@@ -29,7 +29,6 @@ class RuleTrigger:
     """A rule's `when`, with its counts: `stopped` counts by the part that did not hold."""
 
     __slots__ = (
-        "_added_ms",
         "_barrier",
         "_conditions",
         "_engine",
@@ -41,6 +40,7 @@ class RuleTrigger:
         "_step",
         "_stream",
         "_when",
+        "added_ms",
         "passed",
         "stopped",
     )
@@ -62,7 +62,7 @@ class RuleTrigger:
         self._stream = stream
         self._engine = engine
         self._now_ms = runtime.now_ms
-        self._added_ms = runtime.now_ms()
+        self.added_ms = runtime.now_ms()
         self._nth = frozenset(
             when.nth if isinstance(when.nth, list) else () if when.nth is None else (when.nth,)
         )
@@ -116,10 +116,10 @@ class RuleTrigger:
     ) -> list[tuple[str, Callable[[Facts], bool]]]:
         conditions: list[tuple[str, Callable[[Facts], bool]]] = []
         if when.from_ is not None:
-            from_ms = self._added_ms + when.from_
+            from_ms = self.added_ms + when.from_
             conditions.append(("from", lambda _: self._now_ms() >= from_ms))
         if when.until is not None:
-            until_ms = self._added_ms + when.until
+            until_ms = self.added_ms + when.until
             conditions.append(("until", lambda _: self._now_ms() < until_ms))
         if states is not None:
             conditions += self._state_conditions(when, states)

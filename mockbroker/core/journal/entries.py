@@ -55,7 +55,8 @@ class RequestEntry(JournalEntry, tag="request", frozen=True, gc=False):
 class ResponseEntry(JournalEntry, tag="response", frozen=True, gc=False):
     """The answer to request `request_seq`: its `body` in pieces, without the header.
 
-    `body` is None where no answer was sent; `outcome` says why.
+    `body` is None where no answer was sent; `outcome` says why. `cause_seq` is the request whose
+    handling completed a parked one; 0 if no other request did.
     """
 
     node_id: int
@@ -67,6 +68,7 @@ class ResponseEntry(JournalEntry, tag="response", frozen=True, gc=False):
     body: Sequence[Buffer] | None
     outcome: str
     rules: tuple[str, ...]
+    cause_seq: int = 0
 
     def held_bytes(self) -> int:
         return ENTRY_BYTES + sum(map(len, self.body or ()))
@@ -118,9 +120,12 @@ class HopEntry(JournalEntry, tag="hop", frozen=True, gc=False):
 
 
 class EventEntry(JournalEntry, tag="event", frozen=True, gc=False):
-    """An event of the cluster."""
+    """An event of the cluster. `cause_seq` is the request whose handling led to it; 0 for a timer
+    or an action.
+    """
 
     event: AnyEvent
+    cause_seq: int = 0
 
 
 class FactEntry(JournalEntry, tag="fact", frozen=True, gc=False):

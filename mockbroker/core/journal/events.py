@@ -65,6 +65,10 @@ class JournalEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
         int | None,
         _means("`seq` of the request that an answer, append, delivery or commit belongs to"),
     ] = None
+    cause_seq: Annotated[
+        int | None,
+        _means("`seq` of the request whose handling led to the event, or completed a parked one"),
+    ] = None
     elapsed_ns: Annotated[int | None, _means("real time between request and answer, ns")] = None
     topic: Annotated[str | None, _means("topic")] = None
     partition: Annotated[int | None, _means("partition")] = None

@@ -112,6 +112,9 @@ class Journal:
         self._ended = self._held = 0  # the entries and bytes of all of them
         self._chunk_bytes = self._room = bytes_max >> CHUNKS_SHIFT  # and of the newest chunk
         self.last_seq = self._cleared_seq = 0
+        # The request that is being handled; 0 while a timer or an action runs. A handler call is
+        # atomic, so whatever is written meanwhile comes from it.
+        self.cause_seq = 0
         # Called with each written entry. Usually empty.
         self.followers: list[Callable[[Entry], None]] = []
         self.readers = Readers(overflow, self._make_room)
@@ -131,7 +134,7 @@ class Journal:
 
     def request(self, now_ms: int, node_id: int, connection_id: int, frame: Buffer) -> int:
         """Write a request; returns its sequence number, for the answer."""
-        seq = self.last_seq = self.last_seq + 1
+        seq = self.cause_seq = self.last_seq = self.last_seq + 1
         self._entries.append((RequestEntry, now_ms, self._real_ns(), node_id, connection_id, frame))
         self._room -= len(frame) + ENTRY_BYTES
         if self._room < 0 or self.followers:
@@ -150,6 +153,7 @@ class Journal:
     ) -> None:
         """Write an answer with a body of `size` bytes that no rule changed."""
         self.last_seq += 1
+        self.cause_seq = 0
         self._entries.append(
             (
                 answered,
@@ -226,7 +230,10 @@ class Journal:
             body,
             outcome,
             rules,
+            0 if self.cause_seq == request_seq else self.cause_seq,
         )
+        if self.cause_seq == request_seq:
+            self.cause_seq = 0
         return self._write(ResponseEntry, sum(map(len, body or ())), now_ms, *fields)
 
     def hop(self, now_ms: int, hop: Hop, request: msgspec.Struct) -> int:
@@ -254,7 +261,8 @@ class Journal:
 
     def event(self, event: Event) -> None:
         """Write an event of the cluster; an observer for `Runtime.on_event`."""
-        self._write(EventEntry, len(getattr(event, "ranges", "")), event.at_ms, event)
+        size = len(getattr(event, "ranges", ""))
+        self._write(EventEntry, size, event.at_ms, event, self.cause_seq)
 
     def topic_deleted(self, topic: NamedTopic) -> None:
         """Keep the name of a deleted topic; an observer for `Cluster.on_topic_deleted`."""
@@ -274,6 +282,7 @@ class Journal:
 
     def closed(self, now_ms: int, node_id: int, info: ConnectedClient, why: str) -> None:
         """Write the end of a connection; `why` names the side."""
+        self.cause_seq = 0
         seq = self.fact(
             now_ms, "connection", broker=node_id, connection=info.id, change="closed", reason=why
         )
@@ -395,6 +404,26 @@ class Journal:
         chosen = islice(self._entries, start, stop)
         return gap, [entry_of(raw, seq) for seq, raw in enumerate(chosen, first + start)]
 
+    def raw(self, seq: int) -> Raw | None:
+        """The bare tuple of the entry with this number, as `entry`."""
+        index = seq - self.first_seq
+        return self._entries[index] if 0 <= index < len(self._entries) else None
+
+    def raw_since(self, after: int, until: int | None = None) -> tuple[int, list[Raw]]:
+        """The bare tuples of the entries behind number `after`, up to number `until`, and the
+        number of the first. A reader in another thread makes the structs by `entry_of`.
+        """
+        first = self.first_seq
+        count = len(self._entries)
+        start = min(max(after + 1 - first, 0), count)
+        stop = count if until is None else max(start, min(until + 1 - first, count))
+        return first + start, list(islice(self._entries, start, stop))
+
     def connection(self, connection_id: int) -> ConnectedClient | None:
         """A connection by its id; None once it was removed with its entries."""
         return self._connections.get(connection_id)
+
+    @property
+    def connections(self) -> dict[int, ConnectedClient]:
+        """The connections of the entries, by id; a copy."""
+        return dict(self._connections)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -20,7 +20,7 @@ from mockbroker.core.journal.entries import (
     ResponseEntry,
 )
 from mockbroker.core.journal.events import JournalEvent
-from mockbroker.core.journal.journal import Gap, Journal, client_fields
+from mockbroker.core.journal.journal import ConnectedClient, Gap, client_fields
 from mockbroker.core.journal.messages import (
     DecodedRequest,
     decode_request,
@@ -40,6 +40,27 @@ _EVENT_FIELDS = frozenset(JournalEvent.__struct_fields__)
 _OPENED_KEPT = 64
 
 
+class ReadableJournal(Protocol):
+    """A journal as its readers see it: of a running cluster, or saved."""
+
+    @property
+    def former_topics(self) -> Mapping[bytes, str]:
+        """The names of deleted topics, by id."""
+        ...
+
+    def entry(self, seq: int) -> Entry | None:
+        """The entry with this number; None without it."""
+        ...
+
+    def since(self, after: int = 0, limit: int | None = None) -> tuple[Gap | None, list[Entry]]:
+        """At most `limit` entries behind number `after`, and the gap before them, if any."""
+        ...
+
+    def connection(self, connection_id: int) -> ConnectedClient | None:
+        """A connection by its id, if it is known."""
+        ...
+
+
 class JournalReader:
     """Decodes the entries of one journal, in the thread that writes it.
 
@@ -48,7 +69,7 @@ class JournalReader:
     first batch.
     """
 
-    def __init__(self, journal: Journal, topic_name: Callable[[bytes], str | None]) -> None:
+    def __init__(self, journal: ReadableJournal, topic_name: Callable[[bytes], str | None]) -> None:
         self._journal = journal
         self._known_topic = topic_name
         self._opened: dict[int, DecodedRequest] = {}
@@ -172,6 +193,7 @@ class JournalReader:
             **self._client_of(entry, opened.header),
             **opened.facts(),
             "request_seq": entry.request_seq,
+            "cause_seq": entry.cause_seq or None,
             "rules": entry.rules,
         }
         yield JournalEvent(
@@ -284,6 +306,8 @@ class JournalReader:
             fields["targets"] = tuple((facts["topic"], index) for index in facts.pop("partitions"))
         elif facts.get("ranges"):
             facts["ranges"] = ranges_of(facts["ranges"])
+        if entry.cause_seq:
+            fields["cause_seq"] = entry.cause_seq
         return _event_of(entry, event.kind, facts, fields)
 
 

@@ -13,9 +13,10 @@ from mockbroker.core.journal.entries import Entry
 from mockbroker.core.journal.journal import Gap
 from mockbroker.core.journal.tracking import Tracking
 from mockbroker.pipeline.spool.redaction import redacted
+from mockbroker.pipeline.store import StoreError
 from mockbroker_protocol.types import Buffer
 
-FORMAT = 5
+FORMAT = 6
 HEADER = struct.Struct(">II")  # size of the entry, CRC-32 of it
 ENTRY_BYTES_MAX = 1 << 30
 
@@ -108,6 +109,29 @@ def decode(data: Buffer) -> Iterator[SpoolEntry | Torn]:
             return
         yield entry
         position = start + size
+
+
+def check_format(data: Buffer, name: str) -> None:
+    """Raises StoreError if the first entry says that the file is of another format.
+
+    It is decoded without its type, because another format may have other fields.
+    """
+    view = memoryview(data)
+    if len(view) < HEADER.size:
+        return
+    size, checksum = HEADER.unpack_from(view)
+    body = view[HEADER.size : HEADER.size + size]
+    if len(body) < size or zlib.crc32(body) != checksum:
+        return
+    try:
+        first = msgspec.msgpack.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return
+    if isinstance(first, list) and first[:1] == ["begin"] and first[1:2] != [FORMAT]:
+        raise StoreError(
+            f"{name} has format {first[1] if len(first) > 1 else 'unknown'}, this mockbroker reads "
+            f"{FORMAT}: use the mockbroker that wrote it"
+        )
 
 
 def whole(entries: Iterable[SpoolEntry | Torn]) -> Iterator[SpoolEntry]:

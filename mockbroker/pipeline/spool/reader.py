@@ -8,11 +8,11 @@ from pathlib import Path
 from mockbroker.core.journal.entries import JournalEntry
 from mockbroker.core.journal.journal import Gap
 from mockbroker.pipeline.spool.format import (
-    FORMAT,
     RunEnded,
     RunStarted,
     SpoolEntry,
     Torn,
+    check_format,
     decode,
 )
 from mockbroker.pipeline.store import SPOOL, StoreError
@@ -100,6 +100,8 @@ class SpoolReader:
             while True:
                 stream.seek(position)
                 data = stream.read()
+                if not self._started:
+                    check_format(data, str(self.path))
                 torn: Torn | None = None
                 for entry in decode(data):
                     if isinstance(entry, Torn):
@@ -118,11 +120,6 @@ class SpoolReader:
 
     def _check(self, entry: SpoolEntry) -> None:
         if isinstance(entry, RunStarted):
-            if entry.format != FORMAT:
-                raise StoreError(
-                    f"{self.path} has format {entry.format}, this mockbroker reads {FORMAT}: "
-                    "convert it with the mockbroker that wrote it"
-                )
             self._started = True
         elif not self._started:
             raise StoreError(

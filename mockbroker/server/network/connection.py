@@ -263,6 +263,8 @@ class Connection(FrameReader):
         if faults is not None:
             fired = faults.evaluate(context, request)
             if fired is not None:
+                if self._journal is not None:
+                    self._journal.cause_seq = 0
                 return self._faulted(fired, context, route, started_ns)
         response = self.handle(context, request, route)
         if isinstance(response, Parked):
@@ -273,6 +275,8 @@ class Connection(FrameReader):
                     elapsed_ns = perf_counter_ns() - started_ns
                     self._trace(context, request, response, elapsed_ns)
                 context.is_late = True
+                if self._journal is not None:
+                    self._journal.cause_seq = 0
                 answer = partial(self._answer, context, request, route, started_ns)
                 return PendingExchange(response, answer, self.gate)
             response = response.response
@@ -298,6 +302,17 @@ class Connection(FrameReader):
         finally:
             if context.usage is not None:
                 context.usage.spent_ns = perf_counter_ns() - started_ns
+
+    def handle_late(self, context: RequestContext, request: object, route: Route) -> object:
+        """As `handle`, for a request that rules have kept: others were handled meanwhile."""
+        journal = self._journal
+        if journal is None:
+            return self.handle(context, request, route)
+        former, journal.cause_seq = journal.cause_seq, context.seq
+        try:
+            return self.handle(context, request, route)
+        finally:
+            journal.cause_seq = former
 
     def _faulted(
         self, fired: Fired, context: RequestContext, route: Route, started_ns: int

@@ -86,7 +86,7 @@ class ConnectionExchange(ServedExchange, PendingExchange):
         await self._connection.gate.wait()
 
     async def apply(self, request: Any) -> Any:
-        response = self._connection.handle(self._context, request, self._route)
+        response = self._connection.handle_late(self._context, request, self._route)
         if isinstance(response, Parked):
             if not response.done:
                 await self.wait(lambda over: setattr(response, "on_complete", over))

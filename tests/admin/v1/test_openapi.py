@@ -12,7 +12,14 @@ from mockbroker.admin.v1.openapi import document
 from mockbroker.admin.v1.routes import all_endpoints, all_routes
 from tests.support.http import HttpClient
 
-PARAMETERS = {"topic": "orders", "partition": "0", "group": "nobody", "name": "nobody", "id": "1"}
+PARAMETERS = {
+    "seq": 1,
+    "topic": "orders",
+    "partition": "0",
+    "group": "nobody",
+    "name": "nobody",
+    "id": "1",
+}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,85 @@
+"""The timeline: requests as spans, by connection."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.core.cluster import Cluster
+from mockbroker.core.journal.filters import EventMatcher, Filter
+from mockbroker.core.journal.slices import JournalSlice, slice_of
+from mockbroker.core.journal.timeline import Timeline, TimelineView
+from mockbroker.core.validation import Range
+from mockbroker.pipeline.saved import SavedJournal, SavedPart
+
+SEQ_MAX = 2**63 - 1
+# The newest entries that a window without a beginning has.
+WINDOW_ENTRIES = 20_000
+
+
+class TimelineQuery(Filter, kw_only=True, frozen=True):
+    """A filter for the requests of a window; a request or its answer meets it.
+
+    The window has the entries behind number `after`, by default the newest 20,000, up to number
+    `until`. At most `limit` spans are returned.
+    """
+
+    after: Annotated[int, Range(0, SEQ_MAX)] | None = None
+    until: Annotated[int, Range(0, SEQ_MAX)] | None = None
+    limit: Annotated[int, Range(1, 10_000)] = 2_000
+
+
+_FILTERS = frozenset(Filter.__struct_fields__)
+
+
+def endpoints(api: Api) -> list[Endpoint]:
+    async def show(call: Call) -> TimelineView:
+        wanted: TimelineQuery = call.query
+        journal = api.journal
+        last_seq = journal.last_seq if wanted.until is None else min(wanted.until, journal.last_seq)
+        after = max(last_seq - WINDOW_ENTRIES, 0) if wanted.after is None else wanted.after
+        first_seq = journal.first_seq
+        matcher = None
+        if any(getattr(wanted, name) is not None for name in _FILTERS):
+            matcher = EventMatcher(wanted, api.now_ms())
+        held: dict[int, int] = {}
+        window: JournalSlice | SavedPart
+        if isinstance(journal, SavedJournal):
+            window = journal.part(after, last_seq)
+        else:
+            held = await api.cluster(_held)
+            asked = [] if wanted.after is not None else list(held)
+            window = await api.read(
+                lambda: slice_of(journal, api.topic_name, after, last_seq, asked)
+            )
+
+        def make() -> TimelineView:
+            messages = matcher is not None and matcher.needs_message
+            timeline = Timeline(window, held, matcher, messages=messages)
+            timeline.add(window.asked())
+            timeline.add(window)
+            return timeline.view(
+                wanted.limit, max(window.last_seq, after), window.first_seq, first_seq, last_seq
+            )
+
+        return await api.compute(make)
+
+    return [
+        Endpoint(
+            "GET",
+            "/v1/journal/timeline",
+            "Requests with their answers, by connection, for a picture",
+            show,
+            TimelineView,
+            TimelineQuery,
+            problems=(409,),
+        )
+    ]
+
+
+def _held(cluster: Cluster) -> dict[int, int]:
+    """The ids of held requests of clients, by their numbers."""
+    if cluster.faults is None:
+        return {}
+    return {held.facts.seq: held.id for held in cluster.faults.held.values()}
