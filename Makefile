@@ -29,7 +29,7 @@ SPARK_VENVS    := .cache/venvs
 .PHONY: help install run bytecode test test-slow test-failed test-quick test-java test-spark test-spark-versions \
         test-node test-go test-browser test-real test-audited fuzz fuzz-corpus mutants mutants-all flakes durations check \
         exhaustive simulate simulate-real planted lint types types-mypy types-pyright layers generated \
-        generate format chromium bench docs screenshots clean lock dist sbom vulnerabilities comparison soak
+        generate format chromium bench bench-trees docs screenshots clean lock dist sbom vulnerabilities comparison soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -199,6 +199,9 @@ format: $(STAMP) ## let ruff format and fix what it can
 
 bench: $(STAMP) ## compare with real Kafka, kfake and librdkafka's mock on this machine
 	$(BIN)/python -m bench $(ARGS)
+
+bench-trees: $(STAMP) ## what requests cost now, by what they cost at a commit: make bench-trees COMMIT=HEAD~1
+	$(BIN)/python -m bench.trees $(or $(COMMIT),HEAD) $(ARGS)
 
 soak: $(STAMP) ## a cluster under all kinds of clients and faults: make soak MINUTES=60
 	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),3) $(ARGS)

@@ -1,7 +1,8 @@
 """`python -m tests.flakes --runs 20 [TESTS…]`: tests that pass in some runs and fail in others.
 
 Each run has the tests in parallel, with twice as many workers as there are cores, so that they
-compete. Prints each test that failed, and in how many runs; the exit code is 1 if there is one.
+compete. Prints each test that failed, with its message, and in how many runs; the exit code is 1 if
+there is one.
 """
 
 from __future__ import annotations
@@ -16,20 +17,23 @@ from collections import Counter
 from pathlib import Path
 
 WORKERS_A_CORE = 2
+MESSAGE_CHARS_MAX = 500
 
 
-def failures(report: Path) -> tuple[int, list[str]]:
-    """How many tests a run had, by its JUnit report, and which of them failed."""
+def failures(report: Path) -> tuple[int, dict[str, str]]:
+    """How many tests a run had, by its JUnit report, and which of them failed with what message."""
     cases = ET.parse(report).getroot().findall(".//testcase")
-    failed = [
-        f"{case.get('classname')}::{case.get('name')}"
-        for case in cases
-        if case.find("failure") is not None or case.find("error") is not None
-    ]
+    failed = {}
+    for case in cases:
+        found = case.find("failure")
+        if found is None:
+            found = case.find("error")
+        if found is not None:
+            failed[f"{case.get('classname')}::{case.get('name')}"] = found.get("message", "")
     return len(cases), failed
 
 
-def run_once(tests: list[str], workers: int, report: Path) -> tuple[int, list[str]]:
+def run_once(tests: list[str], workers: int, report: Path) -> tuple[int, dict[str, str]]:
     command = [
         *(sys.executable, "-m", "pytest", "-q", "-n", str(workers), "--dist", "loadscope"),
         *("-m", "not slow", "-p", "no:cacheprovider", f"--junit-xml={report}", *tests),
@@ -51,13 +55,15 @@ def main() -> int:
     tests = 0
     with tempfile.TemporaryDirectory(prefix="mockbroker-flakes-") as directory:
         for number in range(1, arguments.runs + 1):
-            tests, names = run_once(
+            tests, found = run_once(
                 arguments.tests, arguments.workers, Path(directory) / "report.xml"
             )
-            failed.update(names)
+            failed.update(found.keys())
             print(
-                f"run {number} of {arguments.runs}: {tests} tests, {len(names)} failed", flush=True
+                f"run {number} of {arguments.runs}: {tests} tests, {len(found)} failed", flush=True
             )
+            for name, message in found.items():
+                print(f"  {name}: {message[:MESSAGE_CHARS_MAX]}", flush=True)
     for name, times in failed.most_common():
         print(f"{name}: failed in {times} of {arguments.runs} runs")
     print(f"{len(failed)} of {tests} tests failed in {arguments.runs} runs")

@@ -31,6 +31,7 @@ def test_a_test_that_fails_once_in_a_while_is_found(tmp_path: Path) -> None:
         command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 1, done.stderr
+    assert "  test_flaky::test_it_fails_the_second_time: assert 1 != 1" in done.stdout.splitlines()
     *_, failed, total = done.stdout.splitlines()
     assert failed == "test_flaky::test_it_fails_the_second_time: failed in 1 of 3 runs"
     assert total == "1 of 2 tests failed in 3 runs"
