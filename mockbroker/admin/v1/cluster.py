@@ -12,7 +12,14 @@ from mockbroker.admin.v1.endpoint import Call, Endpoint, Nothing
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.validation import Range
 from mockbroker.core.views.brokers import BrokerView, ClusterView, broker_views, cluster_view
-from mockbroker.core.views.groups import GroupView, LagView, group_views, lag_views
+from mockbroker.core.views.groups import (
+    GroupLagView,
+    GroupView,
+    LagView,
+    group_lag_views,
+    group_views,
+    lag_views,
+)
 from mockbroker.core.views.share import SharePartitionView, share_partition_views
 from mockbroker.core.views.streams import StreamsTaskView, streams_task_views
 from mockbroker.core.views.telemetry import TelemetryView, telemetry_views
@@ -151,6 +158,7 @@ def endpoints(api: Api) -> list[Endpoint]:
         ),
         get("/v1/groups", "The groups", show(group_views), list[GroupView]),
         get("/v1/lag", "Lag of groups", lag, list[LagView], GroupQuery),
+        get("/v1/lag/groups", "Lag of each group", show(group_lag_views), list[GroupLagView]),
         get(
             "/v1/share-partitions",
             "Share partitions with their records in flight",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from mockbroker.admin.v1 import (
+    browse,
     clients,
     clock,
     cluster,
@@ -29,6 +30,7 @@ def endpoints(api: Api) -> list[Endpoint]:
     """Every endpoint, in the order of the document."""
     found = [
         *cluster.endpoints(api),
+        *browse.endpoints(api),
         *topics.endpoints(api),
         *records.endpoints(api),
         *controller.endpoints(api),

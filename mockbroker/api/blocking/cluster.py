@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from mockbroker.api.expected import Expected
     from mockbroker.core.snapshot.restore import Producers
     from mockbroker.core.views.brokers import BrokerView
-    from mockbroker.core.views.groups import GroupView, LagView
+    from mockbroker.core.views.browse import PartitionPage, Trouble
+    from mockbroker.core.views.groups import GroupLagView, GroupView, LagView
     from mockbroker.core.views.share import SharePartitionView
     from mockbroker.core.views.stored import StoredRecord
     from mockbroker.core.views.streams import StreamsTaskView
@@ -130,6 +131,21 @@ class BlockingCluster(ClusterActions):
         found: list[PartitionView] = self._ask("GET", "/v1/partitions", query=query)
         return found
 
+    def find_partitions(
+        self, topic: str = "", *, broker: int | None = None, only: Trouble = "any"
+    ) -> list[PartitionView]:
+        """Partitions of topics with `topic` in their name, with a replica on `broker`, and `only`
+        those with a trouble: "under_replicated", "offline", "not_preferred", or "transaction", if
+        the last stable offset is below the high watermark.
+        """
+        found: list[PartitionView] = []
+        while True:
+            query = {"topic": topic, "broker": broker, "only": only, "offset": len(found)}
+            page: PartitionPage = self._ask("GET", "/v1/partitions/page", query=query)
+            found += page.partitions
+            if len(found) >= page.total or not page.partitions:
+                return found
+
     def producers(self, topic: str | None = None) -> list[StoredProducerView]:
         """Producers with the partitions that have their state. Raises ApiError as `partitions`."""
         query = {"topic": topic}
@@ -161,6 +177,11 @@ class BlockingCluster(ClusterActions):
     def lags(self) -> list[LagView]:
         """The lag of all groups, by partition."""
         found: list[LagView] = self._ask("GET", "/v1/lag")
+        return found
+
+    def group_lags(self) -> list[GroupLagView]:
+        """The lag of each group, summed over its partitions."""
+        found: list[GroupLagView] = self._ask("GET", "/v1/lag/groups")
         return found
 
     def lag(self, group_id: str) -> int:

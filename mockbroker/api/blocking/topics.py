@@ -16,6 +16,7 @@ from mockbroker.api.blocking.handle import Handle
 from mockbroker.api.expected import Expectations, Expected, RecordDict
 from mockbroker.api.payloads import Payload, as_bytes
 from mockbroker.api.transport import Transport
+from mockbroker.core.views.browse import BatchPage
 from mockbroker.core.views.stored import StoredRecord
 from mockbroker.core.views.topics import PartitionView, RecordView, TopicView
 
@@ -320,6 +321,26 @@ class Partition(PartitionActions):
             f"{TOPIC}/partitions/{{partition}}/records",
             at={"topic": self.topic, "partition": self.index},
             query={"offset": offset, "limit": limit, "broker": broker},
+        )
+        return found
+
+    def batches(
+        self,
+        offset: int = 0,
+        *,
+        text: str = "",
+        limit: int = LOG_RECORDS_MAX,
+        broker: int | None = None,
+    ) -> BatchPage:
+        """Record batches of a log with their records, raw bytes and control records included, until
+        they have `limit` records. With `text`, those that have it in a key, a value or a header.
+        The log goes on at the page's `next`. Raises ApiError as `log`.
+        """
+        found: BatchPage = self._ask(
+            "GET",
+            f"{TOPIC}/partitions/{{partition}}/batches",
+            at={"topic": self.topic, "partition": self.index},
+            query={"offset": offset, "text": text, "limit": limit, "broker": broker},
         )
         return found
 

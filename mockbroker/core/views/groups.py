@@ -79,6 +79,20 @@ class LagView(msgspec.Struct, frozen=True):
     kind: str = "committed"
 
 
+class GroupLagView(msgspec.Struct, frozen=True):
+    """The lag of a group over all its partitions: the sums of what `LagView` has for each.
+
+    `partitions` counts them; partitions that do not exist have no lag. `pending`: an open
+    transaction has committed an offset in one of them.
+    """
+
+    group: str
+    partitions: int
+    lag: int
+    lag_read_committed: int
+    pending: bool
+
+
 def group_views(cluster: Cluster) -> list[GroupView]:
     """All groups with a loaded coordinator, by id."""
     found: list[GroupView] = []
@@ -154,6 +168,23 @@ def lag_views(cluster: Cluster, group: str | None = None) -> list[LagView]:
     """The lags of all committed offsets and of Spark's fetch positions, by group and partition."""
     found = [*_committed_lags(cluster, group), *fetch_lag_views(cluster, group)]
     return sorted(found, key=lambda view: (view.group, view.topic, view.partition))
+
+
+def group_lag_views(cluster: Cluster) -> list[GroupLagView]:
+    """The lag of each group that has offsets, by group."""
+    by_group: dict[str, list[LagView]] = {}
+    for view in lag_views(cluster):
+        by_group.setdefault(view.group, []).append(view)
+    return [
+        GroupLagView(
+            group=group,
+            partitions=len(views),
+            lag=sum(max(each.lag, 0) for each in views),
+            lag_read_committed=sum(max(each.lag_read_committed, 0) for each in views),
+            pending=any(each.pending for each in views),
+        )
+        for group, views in by_group.items()
+    ]
 
 
 def _committed_lags(cluster: Cluster, group: str | None) -> Iterator[LagView]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mockbroker.core.cluster import Cluster
+    from mockbroker.core.log.replica_log import ReplicaLog
     from mockbroker.core.metadata.topic import Topic
     from mockbroker.core.replication.partition import Partition
     from mockbroker_protocol.records import BatchHeader, Record
@@ -204,6 +205,19 @@ def _replica(partition: Partition, node_id: int) -> ReplicaView:
     )
 
 
+def log_of(partition: Partition, node_id: int | None = None) -> ReplicaLog:
+    """The leader's log, or that of broker `node_id`. Raises ApiError if that has no replica."""
+    if node_id is None:
+        return partition.log
+    replica = partition.replica(node_id)
+    if replica is None:
+        raise ApiError(
+            ErrorCode.REPLICA_NOT_AVAILABLE,
+            f"broker {node_id} has no replica of {partition.topic.name}-{partition.index}",
+        )
+    return replica.log
+
+
 def record_views(
     partition: Partition, offset: int, limit: int, node_id: int | None = None
 ) -> list[RecordView]:
@@ -211,15 +225,7 @@ def record_views(
 
     Raises ApiError if that broker has no replica.
     """
-    log = partition.log
-    if node_id is not None:
-        replica = partition.replica(node_id)
-        if replica is None:
-            raise ApiError(
-                ErrorCode.REPLICA_NOT_AVAILABLE,
-                f"broker {node_id} has no replica of {partition.topic.name}-{partition.index}",
-            )
-        log = replica.log
+    log = log_of(partition, node_id)
     found: list[RecordView] = []
     position = max(offset, log.start_offset)
     while position < log.end_offset and len(found) < limit:
@@ -255,11 +261,12 @@ def _records(header: BatchHeader, batch: memoryview) -> Iterator[RecordView]:
             producer_epoch=header.producer_epoch,
             sequence=-1 if header.base_sequence < 0 else header.base_sequence + number,
             transactional=header.is_transactional,
-            control=_control(header, record),
+            control=control_type(header, record),
         )
 
 
-def _control(header: BatchHeader, record: Record) -> str | None:
+def control_type(header: BatchHeader, record: Record) -> str | None:
+    """The type of a control record: "commit", "abort" or "other"; None for a record with data."""
     if not header.is_control or record.key is None or len(record.key) < 4:
         return None
     return {0: "abort", 1: "commit"}.get(int.from_bytes(record.key[2:4], "big"), "other")

@@ -12,7 +12,7 @@
 import { html, render, useEffect, useErrorBoundary, useRef, useState } from './preact.js';
 import { connection, get, getToken, setToken } from './api.js';
 import {
-  go, href, observable, place, switchTheme, theme, useKeys, useMoment, usePlace, usePoll, useStore,
+  ANY_TIME, go, href, observable, place, switchTheme, theme, useKeys, useMoment, usePlace, usePoll, useStore,
 } from './store.js';
 import { Badge, Empty, ErrorLine, Icon, Keys, clock, duration, number } from './ui.js';
 import { TimeSlider } from './time.js';
@@ -143,7 +143,7 @@ function Clock() {
 }
 
 function JournalCount() {
-  const poll = usePoll('/v1/about', {}, 5_000);
+  const poll = usePoll('/v1/about', {}, 5_000, ANY_TIME);
   const journal = (poll.data || about.get())?.journal;
   if (!journal) return null;
   return html`<span class="muted num counts" title=${`Entries ${number(journal.first_seq)} to ${number(journal.last_seq)} of the journal`}>

@@ -163,6 +163,9 @@ class Poll {
   }
 }
 
+/** As `ofState` of `usePoll`: what the path tells does not depend on the moment. */
+export const ANY_TIME = (data) => data;
+
 const IDLE = observable({ data: null, error: null, stale: false });
 
 /**
@@ -170,7 +173,8 @@ const IDLE = observable({ data: null, error: null, stale: false });
  * is hidden, nor if `path` is null.
  *
  * At a moment, `ofState` picks the same data from the state that `/v1/journal/state` gives. A poll
- * without it is of the present only: its `data` is null at a moment, and `past` is true.
+ * without it is of the present only: its `data` is null at a moment, and `past` is true. With
+ * ANY_TIME it asks the same path at every moment.
  * @param {string|null} path
  * @param {Object} params
  * @param {number} ms
@@ -179,7 +183,7 @@ const IDLE = observable({ data: null, error: null, stale: false });
  */
 export function usePoll(path, params = {}, ms = 2_000, ofState = undefined) {
   const at = useMoment();
-  const past = at !== null;
+  const past = at !== null && ofState !== ANY_TIME;
   const asked = past && path !== null && ofState ? '/v1/journal/state' : past ? null : path;
   const with_ = past ? { seq: at } : params;
   const every = past ? Infinity : ms;

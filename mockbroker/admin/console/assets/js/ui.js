@@ -25,6 +25,8 @@ const ICONS = {
   more: 'M3 8h.01M8 8h.01M13 8h.01',
   down: 'M3 6l5 5 5-5',
   up: 'M3 10l5-5 5 5',
+  cut: 'M2 8h3.5M10.5 8H14M6.5 4.5l3 7M9.5 4.5l-3 7',
+  heal: 'M2 8h12M5 5l-3 3 3 3M11 5l3 3-3 3',
   refresh: 'M13 8a5 5 0 1 1-1.5-3.5M13 2v3h-3',
 };
 
@@ -572,7 +574,7 @@ function yamlText(text) {
 export function formsOfAction(name, args) {
   const words = Object.entries(args).map(([key, value]) => `, ${key}=${pythonOf(value)}`).join('');
   return {
-    python: `kafka.action(${pythonText(name)}${words})`,
+    python: `kafka.act(${pythonText(name)}${words})`,
     yaml: yamlOf([{ at: '0ms', do: { [name]: args } }]).trimStart(),
     curl: curlOf('POST', '/v1/actions', { [name]: args }),
   };

@@ -1,0 +1,143 @@
+"""Browsing: pages of the partitions of a large cluster, and batches of a log with their records."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.core.cluster import Cluster
+from mockbroker.core.validation import Count, Length, Range
+from mockbroker.core.views.browse import (
+    BatchPage,
+    BatchSearch,
+    BatchView,
+    PartitionPage,
+    Trouble,
+    batches,
+    partition_page,
+)
+from mockbroker.core.views.topics import log_of, partition_of
+
+Offset = Annotated[int, Range(0, 2**63 - 1)]
+
+PARTITIONS_MAX = 1_000
+RECORDS_MAX = 1_000
+VALUE_BYTES_MAX = 1 << 20
+# Batches that a search looks at in one request; the next one goes on behind them.
+SEARCHED_MAX = 20_000
+
+
+class PartitionsQuery(msgspec.Struct):
+    """Partitions of topics with `topic` in their name, with a replica on `broker`, and `only` those
+    with a trouble. "transaction": the last stable offset is below the high watermark.
+    """
+
+    topic: Annotated[str, Length(0, 249)] = ""
+    broker: int | None = None
+    only: Trouble = "any"
+    offset: Count = 0
+    limit: Annotated[int, Range(1, PARTITIONS_MAX)] = 100
+
+
+class BatchesQuery(msgspec.Struct):
+    """Batches from `offset` on, or from the first record with at least `timestamp_ms`, until they
+    have `limit` records. The log is the leader's or that of `broker`.
+
+    With `text`, only batches are given that have it in a key, a value or a header, in any case. Key
+    and values are cut to `value_bytes_max`.
+    """
+
+    offset: Offset = 0
+    timestamp_ms: Offset | None = None
+    limit: Annotated[int, Range(1, RECORDS_MAX)] = 100
+    text: Annotated[str, Length(0, 1_000)] = ""
+    broker: int | None = None
+    value_bytes_max: Annotated[int, Range(0, VALUE_BYTES_MAX)] = 1_000
+
+
+def endpoints(api: Api) -> list[Endpoint]:
+    async def partitions(call: Call) -> PartitionPage:
+        q: PartitionsQuery = call.query
+        return await api.cluster(
+            lambda c: partition_page(c, q.topic, q.broker, q.only, q.offset, q.limit)
+        )
+
+    async def browse(call: Call) -> BatchPage:
+        return await _browse(api, call.path["topic"], call.path["partition"], call.query)
+
+    part = "/v1/topics/{topic}/partitions/{partition:number}"
+    return [
+        Endpoint(
+            "GET",
+            "/v1/partitions/page",
+            "A page of partitions, of all topics or those that are searched for",
+            partitions,
+            PartitionPage,
+            PartitionsQuery,
+        ),
+        Endpoint(
+            "GET",
+            f"{part}/batches",
+            "Its record batches, with control records and raw bytes",
+            browse,
+            BatchPage,
+            BatchesQuery,
+            problems=(404,),
+        ),
+    ]
+
+
+async def _browse(api: Api, topic: str, index: int, query: BatchesQuery) -> BatchPage:
+    """Several reads, so that requests of clients come between them."""
+
+    def first(cluster: Cluster) -> int:
+        if query.timestamp_ms is None:
+            return query.offset
+        log = log_of(partition_of(cluster, topic, index), query.broker)
+        found = log.find_timestamp(query.timestamp_ms)
+        return log.end_offset if found is None else found.offset
+
+    position = await api.cluster(first)
+    text = query.text.lower().encode()
+    shown: list[BatchView] = []
+    looked_at = 0
+    while True:
+        left = query.limit - sum(max(len(each.records), 1) for each in shown)
+        wanted = BatchSearch(position, left, text, query.value_bytes_max)
+        found, following, read = await api.cluster(
+            lambda c, w=wanted: batches(log_of(partition_of(c, topic, index), query.broker), w)  # type: ignore[misc]
+        )
+        shown += found
+        looked_at += read
+        position = following
+        records = sum(max(len(each.records), 1) for each in shown)
+        if read == 0 or records >= query.limit or looked_at >= SEARCHED_MAX:
+            break
+    return await api.cluster(
+        lambda c: _page(c, topic, index, query.broker, shown, position, looked_at)
+    )
+
+
+def _page(
+    cluster: Cluster,
+    topic: str,
+    index: int,
+    broker: int | None,
+    shown: list[BatchView],
+    position: int,
+    looked_at: int,
+) -> BatchPage:
+    partition = partition_of(cluster, topic, index)
+    log = log_of(partition, broker)
+    return BatchPage(
+        batches=shown,
+        next=position,
+        looked_at=looked_at,
+        log_start_offset=log.start_offset,
+        last_stable_offset=partition.last_stable_offset,
+        high_watermark=partition.high_watermark,
+        log_end_offset=log.end_offset,
+    )
