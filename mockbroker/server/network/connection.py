@@ -63,6 +63,14 @@ _HEAD = struct.Struct(">ii").pack  # size and correlation id: response header v0
 _FLEXIBLE_HEAD = struct.Struct(">iix").pack  # and no tagged fields: v1
 
 
+def undecodable(what: str, error: DecodeError) -> ProtocolError:
+    """Why the connection closes whose request does not parse; `what` precedes the reason."""
+    reason = f"{what}: {error}"
+    if isinstance(error, TooManyElementsError):
+        return LimitExceededError(REQUEST_ELEMENTS_MAX, reason)
+    return ProtocolError(reason)
+
+
 class Connection(FrameReader):
     """Serves one client until either side closes. `run()` returns at the end of the connection."""
 
@@ -172,7 +180,8 @@ class Connection(FrameReader):
             if self._journal is not None and self._journal.readers.full:
                 await self._wait_for_room(self._journal)
             answer = self.serve(frame)
-            self._give_memory()
+            if self._taken:
+                self._give_memory()
             rest = await self._wait_for(answer) if isinstance(answer, PendingExchange) else answer
             if rest is None:
                 return "closed by the broker"
@@ -256,9 +265,10 @@ class Connection(FrameReader):
             return self._serve_unsupported(context)
         try:
             # Trailing bytes are ignored: a 4.3 broker does so, and librdkafka's Metadata has some.
-            request = self._decode(route, view, position)
+            request, _ = route.request.decode_untrusted(view, position, self._elements_max)
         except DecodeError as error:
-            raise ProtocolError(f"{route.api.key.name} v{header.api_version}: {error}") from None
+            name = f"{route.api.key.name} v{header.api_version}"
+            raise undecodable(name, error) from None
         faults = self._cluster.faults
         if faults is not None:
             fired = faults.evaluate(context, request)
@@ -281,14 +291,6 @@ class Connection(FrameReader):
                 return PendingExchange(response, answer, self.gate)
             response = response.response
         return self._answer(context, request, route, started_ns, response)
-
-    def _decode(self, route: Route, view: memoryview, position: int) -> object:
-        """The request at `position`. Raises DecodeError and LimitExceededError."""
-        try:
-            return route.request.decode_untrusted(view, position, self._elements_max)[0]
-        except TooManyElementsError as error:
-            name = f"{route.api.key.name} v{route.request.version}"
-            raise LimitExceededError(REQUEST_ELEMENTS_MAX, f"{name}: {error}") from None
 
     def handle(self, context: RequestContext, request: object, route: Route) -> object:
         """The handler's response, a parked one or an `Outcome`; an error response if it fails."""

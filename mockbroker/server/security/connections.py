@@ -19,7 +19,7 @@ from mockbroker.core.security.sasl.states import Admission
 from mockbroker.handlers.authentication import delayed_failure
 from mockbroker.handlers.base import ConnectionInfo, EncodedResponse, RequestContext
 from mockbroker.handlers.error_responses import error_response
-from mockbroker.server.network.connection import Connection
+from mockbroker.server.network.connection import Connection, undecodable
 from mockbroker.server.network.frame_reader import REQUEST_BYTES_MAX, ProtocolError
 from mockbroker.server.network.pending_exchange import PendingExchange
 from mockbroker.server.network.routes import Route
@@ -188,9 +188,9 @@ class SaslConnection(SecureConnection):
             )
             if route is None:
                 raise ProtocolError(self._sasl.reason)
-            request = self._decode(route, view, position)
+            request, _ = route.request.decode_untrusted(view, position, self._elements_max)
         except DecodeError as error:
-            raise ProtocolError(f"{self._sasl.reason}: {error}") from None
+            raise undecodable(self._sasl.reason, error) from None
         context = RequestContext(
             self._cluster, self._broker, self._listener, header, self._info, self._now_ms()
         )
