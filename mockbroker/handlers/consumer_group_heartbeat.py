@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 from mockbroker.core.groups.consumer.events import ConsumerHeartbeat, ConsumerLeave
-from mockbroker.core.groups.consumer.states import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from mockbroker.core.groups.events import ConsumerResult
+from mockbroker.core.groups.modern.events import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.security.acls import Operation
 from mockbroker.handlers.authorization import (
@@ -87,7 +87,7 @@ def consumer_group_heartbeat(
         parked.complete(_response(result))
 
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
-        shard.consumers.consumer_leave(
+        shard.consumers.member_leave(
             request.group_id,
             ConsumerLeave(
                 callback=done,

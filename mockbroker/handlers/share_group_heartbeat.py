@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mockbroker.core.groups.events import ConsumerResult
+from mockbroker.core.groups.modern.events import JOIN_EPOCH, LEAVE_EPOCH
 from mockbroker.core.groups.share.events import ShareHeartbeat, ShareLeave
-from mockbroker.core.groups.share.states import JOIN_EPOCH, LEAVE_EPOCH
 from mockbroker.core.security.acls import Operation
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_group, on_topic, requires
 from mockbroker.handlers.base import Parked, RequestContext, api
@@ -54,7 +54,7 @@ def share_group_heartbeat(
         parked.complete(_response(result))
 
     if request.member_epoch == LEAVE_EPOCH:
-        shard.shares.share_leave(group_id, ShareLeave(callback=done, member_id=member_id))
+        shard.shares.member_leave(group_id, ShareLeave(callback=done, member_id=member_id))
         return parked
     names = request.subscribed_topic_names
     heartbeat = ShareHeartbeat(
@@ -66,7 +66,7 @@ def share_group_heartbeat(
         client_id=ctx.client_id,
         client_host=f"/{ctx.connection.client_host}",
     )
-    shard.shares.share_heartbeat(group_id, heartbeat)
+    shard.shares.member_heartbeat(group_id, heartbeat)
     return parked
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.core.groups.modern.events import LEAVE_EPOCH
 from mockbroker.core.security.acls import Operation
 from mockbroker.handlers.authorization import (
     AuthHelper,
@@ -114,7 +115,6 @@ def _topics_refused(auth: AuthHelper, topology: Topology) -> Answer | None:
 def _handle(
     auth: AuthHelper, shard: GroupShard, request: StreamsGroupHeartbeatRequest
 ) -> Parked[Answer]:
-    from mockbroker.core.groups.streams.states import LEAVE_EPOCH
     from mockbroker.handlers.streams_internal_topics import InternalTopics
     from mockbroker.handlers.streams_requests import heartbeat_event, leave_event
 
@@ -131,12 +131,12 @@ def _handle(
         topics.create(creatable)
 
     if request.member_epoch == LEAVE_EPOCH:
-        shard.streams.streams_leave(request.group_id, leave_event(request, done))
+        shard.streams.member_leave(request.group_id, leave_event(request, done))
         return parked
     event = heartbeat_event(auth.ctx, request, done)
     if event.topology is not None:
         topics.create_ahead(shard.streams, event.topology)
-    shard.streams.streams_heartbeat(request.group_id, event)
+    shard.streams.member_heartbeat(request.group_id, event)
     return parked
 
 

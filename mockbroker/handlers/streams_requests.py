@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mockbroker.core.errors import ApiError
+from mockbroker.core.groups.modern.events import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from mockbroker.core.groups.streams.events import SentTopology, StreamsHeartbeat, StreamsLeave
 from mockbroker.core.groups.streams.members import Endpoint
-from mockbroker.core.groups.streams.states import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from mockbroker.core.groups.streams.tasks import TaskLines
 from mockbroker.core.groups.streams.topology import CopartitionGroup, InternalTopic, Subtopology
 from mockbroker.handlers.base import RequestContext

@@ -13,20 +13,18 @@ from hashlib import blake2b
 from typing import Any
 
 from mockbroker.core.groups.consumer.events import (
-    Change,
     ConsumerHeartbeat,
     ConsumerLeave,
     Downgrade,
     Effect,
     RegexesResolved,
     ResolveRegexes,
-    Store,
-    Stored,
 )
 from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
 from mockbroker.core.groups.consumer.machine import handle
 from mockbroker.core.groups.consumer.states import GroupState
 from mockbroker.core.groups.events import ConsumerResult, Reply, Tick
+from mockbroker.core.groups.modern.events import Store, Stored, StoredChange
 from mockbroker.core.groups.modern.topics import TopicInfo
 from mockbroker.core.patterns import compile_pattern
 from mockbroker_protocol import ErrorCode
@@ -146,7 +144,7 @@ class Playbook:
         defaults = {"session_timeout_ms": SESSION_MS, "assignment_interval_ms": 0}
         self.group = ConsumerGroup("g", ConsumerSettings(**(defaults | settings)), self.topics)
         self.storing: ErrorCode = NONE
-        self.stored: list[Change] = []
+        self.stored: list[StoredChange] = []
         self.looked_up: list[ResolveRegexes] = []
         self.downgrades: list[Downgrade] = []
         self.answers: list[Reply] = []

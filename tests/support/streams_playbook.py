@@ -6,14 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockbroker.core.groups.events import Reply, Tick
-from mockbroker.core.groups.streams.events import (
-    Change,
-    SentTopology,
-    Store,
-    Stored,
-    StreamsHeartbeat,
-    StreamsLeave,
-)
+from mockbroker.core.groups.modern.events import Store, Stored, StoredChange
+from mockbroker.core.groups.streams.events import SentTopology, StreamsHeartbeat, StreamsLeave
 from mockbroker.core.groups.streams.group import StreamsGroup, StreamsSettings
 from mockbroker.core.groups.streams.machine import handle
 from mockbroker.core.groups.streams.results import StreamsResult
@@ -41,7 +35,7 @@ class StreamsPlay:
         self.topics = Topics(**partitions)
         self.group = StreamsGroup("g", settings, self.topics)
         self.now_ms = START_MS
-        self.stored: list[Change] = []
+        self.stored: list[StoredChange] = []
         self.error = ErrorCode.NONE  # of the next writes
         self._exists = False
 

@@ -132,7 +132,7 @@ class StreamsActions:
                     checked(each.standby, present.standby),
                     checked(each.warmup, present.warmup),
                 )
-        runner.assign_targets(group, targets)
+        runner.store_targets(group, targets)
 
     @action(ShutDownApplication)
     @staticmethod

@@ -47,6 +47,8 @@ class GroupMember(Protocol):
 class Group(Protocol):
     """A group of any type. Checks return the error for the client, or NONE."""
 
+    __slots__ = ()
+
     group_type: ClassVar[str]
     group_id: str
 

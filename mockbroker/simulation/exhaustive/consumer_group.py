@@ -21,26 +21,25 @@ from copy import copy
 from typing import Any, ClassVar
 
 from mockbroker.core.groups.consumer.events import (
-    Change,
     ConsumerHeartbeat,
     ConsumerLeave,
     Effect,
-    Store,
-    Stored,
-    is_tombstone,
 )
 from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
 from mockbroker.core.groups.consumer.machine import handle
 from mockbroker.core.groups.consumer.members import ConsumerMember
-from mockbroker.core.groups.consumer.records import parse, record_of
-from mockbroker.core.groups.consumer.states import (
+from mockbroker.core.groups.consumer.records import RECORD_TYPES
+from mockbroker.core.groups.consumer.states import GroupState, MemberState
+from mockbroker.core.groups.events import ConsumerResult, Loaded, Reply, Tick
+from mockbroker.core.groups.modern.events import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     STATIC_LEAVE_EPOCH,
-    GroupState,
-    MemberState,
+    Store,
+    Stored,
+    StoredChange,
 )
-from mockbroker.core.groups.events import ConsumerResult, Loaded, Reply, Tick
+from mockbroker.core.groups.modern.group import ModernGroup
 from mockbroker.core.groups.modern.timers import SetTimer
 from mockbroker.simulation.exhaustive.consumer_group_key import state_key
 from mockbroker.simulation.exhaustive.consumer_parties import (
@@ -87,7 +86,7 @@ class ConsumerGroupWorld(ExploredWorld):
             ConsumerGroupClient("b", None, 2 * UNIT_MS),
             ConsumerGroupClient("c", "s", 2 * UNIT_MS),
         )
-        self.log: dict[tuple[str, str], Change] = {}  # compacted
+        self.log: dict[tuple[str, str], StoredChange] = {}  # compacted
         self.failing = False
 
     @classmethod
@@ -201,8 +200,8 @@ class ConsumerGroupWorld(ExploredWorld):
     def on_reload(self) -> None:
         changes = []
         for change in self.log.values():
-            key, value = record_of("g", change)
-            read = parse(Record(key=key, value=value))
+            key, value = RECORD_TYPES.record_of("g", change)
+            read = RECORD_TYPES.parse(Record(key=key, value=value))
             assert read is not None
             changes.append(read.change)
         self.group = ConsumerGroup("g", SETTINGS, self.topics)
@@ -265,7 +264,7 @@ class ConsumerGroupWorld(ExploredWorld):
             for change in store.changes:
                 key = (type(change).__name__, getattr(change, "member_id", ""))
                 self.log.pop(key, None)
-                if not is_tombstone(change):
+                if not change.is_tombstone:
                     self.log[key] = change
         error = NOT_STORED if self.failing else NONE
         return handle(self.group, Stored(store, error), self.now_ms)
@@ -408,7 +407,7 @@ class ConsumerGroupWorld(ExploredWorld):
 def _copied(group: ConsumerGroup, topics: Topics) -> ConsumerGroup:
     """A group of its own in the same state."""
     made = ConsumerGroup(group.group_id, group.settings, topics)
-    for name in ConsumerGroup.__slots__:
+    for name in (*ModernGroup.__slots__, *ConsumerGroup.__slots__):
         value = getattr(group, name)
         if name not in ("topics", "timers"):
             setattr(made, name, copy(value) if isinstance(value, dict) else value)

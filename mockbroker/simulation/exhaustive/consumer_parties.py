@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from mockbroker.core.groups.consumer.states import JOIN_EPOCH
+from mockbroker.core.groups.modern.events import JOIN_EPOCH
 from mockbroker.core.groups.modern.topics import TopicInfo
 
 SUBSCRIPTIONS = (frozenset("t"), frozenset("tu"), frozenset("u"))

@@ -13,14 +13,10 @@ from __future__ import annotations
 import msgspec
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.groups.consumer.events import (
-    Change,
-    Downgrade,
-)
+from mockbroker.core.groups.consumer.events import Downgrade
 from mockbroker.core.groups.consumer.group import ConsumerGroup
 from mockbroker.core.groups.consumer.heartbeat import (
     MemberUpdate,
-    check_group_size,
     dynamic_member,
     joining_static_member,
     known_static_member,
@@ -56,6 +52,7 @@ from mockbroker.core.groups.events import (
     SyncResult,
 )
 from mockbroker.core.groups.group import CONSUMER_PROTOCOL_TYPE
+from mockbroker.core.groups.modern.events import StoredChange
 from mockbroker.core.groups.modern.timers import SetTimer, TimerKind
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.exceptions import DecodeError
@@ -67,7 +64,7 @@ def on_join(group: ConsumerGroup, join: Join, now_ms: int) -> None:
     member_id = join.member_id or join.new_member_id
     try:
         _check_migration(group)
-        check_group_size(group, member_id)
+        group.check_size(member_id)
         _check_protocols(group, join)
         if join.member_id_required and not join.member_id and join.instance_id is None:
             result = JoinResult(error=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
@@ -102,7 +99,7 @@ def _join_update(
     group: ConsumerGroup, join: Join, member_id: str, now_ms: int
 ) -> MemberUpdate | None:
     """The update of the member that joins; None if the group is downgraded."""
-    changes: list[Change] = []
+    changes: list[StoredChange] = []
     if join.instance_id is None:
         before = dynamic_member(group, member_id, create=True)
     elif join.member_id:

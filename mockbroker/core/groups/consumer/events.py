@@ -1,9 +1,6 @@
-"""The events, effects and stored changes of a consumer group.
+"""The events, effects and stored changes that only a consumer group has; see `modern.events`.
 
-All are frozen. The machine of a group computes *changes*; each is one record of
-`__consumer_offsets`. A Store effect requests that they are stored, and stored changes are applied.
-Loading applies the same changes in the same order. Callbacks are those of `groups.events`.
-JoinGroup, SyncGroup, Heartbeat and LeaveGroup of classic members are the events of that module.
+JoinGroup, SyncGroup, Heartbeat and LeaveGroup of classic members are those of `groups.events`.
 """
 
 from __future__ import annotations
@@ -14,10 +11,9 @@ from typing import TypeAlias
 import msgspec
 
 from mockbroker.core.groups.consumer.members import ConsumerMember
-from mockbroker.core.groups.consumer.states import MemberState
 from mockbroker.core.groups.events import Reply
+from mockbroker.core.groups.modern.events import Store, StoredChange
 from mockbroker.core.groups.modern.timers import SetTimer
-from mockbroker_protocol import ErrorCode
 
 # --------------------------------------------------------------------------------------- events
 
@@ -59,63 +55,14 @@ class RegexesResolved(msgspec.Struct, frozen=True):
     timestamp_ms: int
 
 
-class Stored(msgspec.Struct, frozen=True):
-    """The outcome of a Store effect: stored, or failed with `error`."""
-
-    store: Store
-    error: ErrorCode
-
-
 # -------------------------------------------------------------------------------------- changes
 
 
-class GroupChange(msgspec.Struct, frozen=True):
-    """The group epoch, and a hash of the metadata of all subscribed topics. None: deleted."""
-
-    epoch: int | None
-    metadata_hash: int = 0
-
-
-class SubscriptionMetadataTombstone(msgspec.Struct, frozen=True):
+class SubscriptionMetadataTombstone(StoredChange, frozen=True):
     """Removes a record that releases before 4.1 wrote; part of every deletion of a group."""
 
-
-class MemberChange(msgspec.Struct, frozen=True):
-    """A member without its epochs and partitions. None: removed."""
-
-    member_id: str
-    member: ConsumerMember | None
-
-
-class TargetEpochChange(msgspec.Struct, frozen=True):
-    """The assignment epoch, and when the assignor finished. None: the target is removed."""
-
-    epoch: int | None
-    timestamp_ms: int = 0
-
-
-class TargetAssignmentChange(msgspec.Struct, frozen=True):
-    """A member's target assignment. None: removed."""
-
-    member_id: str
-    target: Mapping[bytes, frozenset[int]] | None
-
-
-class CurrentAssignment(msgspec.Struct, frozen=True):
-    """A member's epochs and partitions."""
-
-    epoch: int
-    previous_epoch: int
-    state: MemberState
-    assigned: Mapping[bytes, Mapping[int, int]]
-    revoking: Mapping[bytes, Mapping[int, int]]
-
-
-class CurrentAssignmentChange(msgspec.Struct, frozen=True):
-    """A member's current assignment. None: removed."""
-
-    member_id: str
-    current: CurrentAssignment | None
+    value_field = "value"
+    value: None = None
 
 
 class ResolvedRegex(msgspec.Struct, frozen=True):
@@ -126,71 +73,15 @@ class ResolvedRegex(msgspec.Struct, frozen=True):
     timestamp_ms: int
 
 
-class RegexChange(msgspec.Struct, frozen=True):
+class RegexChange(StoredChange, frozen=True):
     """The topics of a regex. None: no member subscribes to it."""
 
+    value_field = "resolved"
     regex: str
     resolved: ResolvedRegex | None
 
 
-Change: TypeAlias = (
-    GroupChange
-    | SubscriptionMetadataTombstone
-    | MemberChange
-    | TargetEpochChange
-    | TargetAssignmentChange
-    | CurrentAssignmentChange
-    | RegexChange
-)
-
-# The field of each change that is None when the record is a tombstone.
-_VALUE_FIELDS: dict[type, str] = {
-    GroupChange: "epoch",
-    MemberChange: "member",
-    TargetEpochChange: "epoch",
-    TargetAssignmentChange: "target",
-    CurrentAssignmentChange: "current",
-    RegexChange: "resolved",
-}
-
-
-def is_tombstone(change: Change) -> bool:
-    """Whether the record of the change is a tombstone."""
-    field = _VALUE_FIELDS.get(type(change))
-    return field is None or getattr(change, field) is None
-
-
-def current_assignment_change(member: ConsumerMember) -> CurrentAssignmentChange:
-    """The change with a member's epochs and partitions."""
-    current = CurrentAssignment(
-        member.epoch, member.previous_epoch, member.state, member.assigned, member.revoking
-    )
-    return CurrentAssignmentChange(member.member_id, current)
-
-
-def removal(member_id: str) -> tuple[Change, ...]:
-    """The changes that remove a member."""
-    return (
-        CurrentAssignmentChange(member_id, None),
-        TargetAssignmentChange(member_id, None),
-        MemberChange(member_id, None),
-    )
-
-
 # -------------------------------------------------------------------------------------- effects
-
-
-class Store(msgspec.Struct, frozen=True, kw_only=True):
-    """Store the changes as one batch and report the outcome with a Stored event.
-
-    Once they are stored, `answer` is sent and `timers` are set. If a write without an answer fails,
-    `retry` is set.
-    """
-
-    changes: tuple[Change, ...]
-    answer: Reply | None = None
-    timers: tuple[SetTimer, ...] = ()
-    retry: SetTimer | None = None
 
 
 class ResolveRegexes(msgspec.Struct, frozen=True):

@@ -1,31 +1,19 @@
 """A consumer group: its state, and the checks that depend on the state only.
 
-Only a stored change writes the members, epochs and assignments. `machine` handles the events of the
-group. Counts and reverse maps are updated with each change, so that a heartbeat costs the same in a
-group of 5 and of 5,000.
-
 Source: ConsumerGroup.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from mockbroker.core.groups.consumer.events import (
-    Change,
-    CurrentAssignmentChange,
     Effect,
-    GroupChange,
-    MemberChange,
     RegexChange,
     ResolvedRegex,
     SubscriptionMetadataTombstone,
-    TargetAssignmentChange,
-    TargetEpochChange,
-    removal,
 )
 from mockbroker.core.groups.consumer.members import (
     NO_EPOCH,
@@ -34,31 +22,31 @@ from mockbroker.core.groups.consumer.members import (
     ConsumerMember,
     Owned,
 )
-from mockbroker.core.groups.consumer.records import record_of
+from mockbroker.core.groups.consumer.records import RECORD_TYPES
 from mockbroker.core.groups.consumer.states import (
     DELETE_ANSWERS,
     GROUP_STATES,
-    LEAVE_EPOCH,
     MIGRATION_POLICIES,
     GroupFacts,
     GroupState,
+    MemberState,
     MigrationPolicy,
 )
-from mockbroker.core.groups.group import CONSUMER, CONSUMER_PROTOCOL_TYPE, commit_timestamp_ms
-from mockbroker.core.groups.modern.timers import MemberTimers, SetTimer, TimerKind
+from mockbroker.core.groups.group import CONSUMER
+from mockbroker.core.groups.modern.events import GroupChange, StoredChange
+from mockbroker.core.groups.modern.group import (
+    APPLIERS,
+    FIRST_EPOCH,
+    MEMBER_EPOCH_SINCE,
+    ModernGroup,
+)
+from mockbroker.core.groups.modern.timers import SetTimer, TimerKind
 from mockbroker.core.groups.modern.topics import TopicSource
-from mockbroker.core.groups.records import KeyValue
 from mockbroker.core.hashing.java_hash import string_hash
 from mockbroker.core.hashing.java_hash_map import hash_order
 from mockbroker_protocol import ErrorCode
 
-if TYPE_CHECKING:
-    from mockbroker.core.groups.offsets import OffsetAndMetadata
-
 NONE = ErrorCode.NONE
-MEMBER_EPOCH_SINCE = 9  # OffsetCommit
-FIRST_EPOCH = 1  # of a group and of its target assignment (TargetAssignmentMetadata.INITIAL)
-NO_VERSION = -1
 
 
 class ConsumerSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,60 +76,40 @@ class Counter(dict[str, int]):
                 self.pop(key, None)
 
 
-class ConsumerGroup:
-    """One group. Other modules only read its attributes."""
+class ConsumerGroup(
+    ModernGroup[ConsumerSettings, ConsumerMember, Mapping[bytes, frozenset[int]], Effect]
+):
+    """One group. Counts and reverse maps are updated with each change, so that a heartbeat costs
+    the same in a group of 5 and of 5,000.
+    """
 
-    group_type: ClassVar[str] = CONSUMER
+    group_type = CONSUMER
+    record_types = RECORD_TYPES
+    no_assignment_epoch = FIRST_EPOCH
 
     __slots__ = (
         "_partition_epochs",
         "_regex_topics",
-        "assignment_epoch",
-        "assignment_timestamp_ms",
         "assignors",
         "classic_count",
         "classic_protocols",
-        "compared_metadata_version",
-        "dead",
-        "effects",
-        "epoch",
-        "group_id",
-        "members",
-        "metadata_hash",
         "regexes",
         "resolved",
-        "settings",
         "static_members",
         "subscribed_topic_names",
-        "targets",
-        "timers",
-        "topics",
     )
 
     def __init__(self, group_id: str, settings: ConsumerSettings, topics: TopicSource) -> None:
-        self.group_id = group_id
-        self.settings = settings
-        self.topics = topics
-        self.epoch = FIRST_EPOCH
-        self.metadata_hash = 0
-        self.assignment_epoch = FIRST_EPOCH
-        self.assignment_timestamp_ms = 0  # 0: not known, the next assignment need not wait
-        self.members: dict[str, ConsumerMember] = {}
+        super().__init__(group_id, settings, topics)
         self.static_members: dict[str, str] = {}  # instance id -> member id
-        self.targets: dict[str, Mapping[bytes, frozenset[int]]] = {}
         self.resolved: dict[str, ResolvedRegex] = {}
         self.regexes = Counter()  # members by regex
         self.assignors = Counter()  # members by preferred assignor
         self.classic_protocols = Counter()  # classic members by protocol
         self.classic_count = 0
-        self.dead = False
         self.subscribed_topic_names = Counter()  # members by topic name
         self._regex_topics = Counter()  # resolved regexes by topic name
         self._partition_epochs: dict[bytes, dict[int, int]] = {}
-        # The version of the metadata at the last comparison of the hash.
-        self.compared_metadata_version = NO_VERSION
-        self.timers = MemberTimers()
-        self.effects: list[Effect] = []
 
     # ----------------------------------------------------------------------------------- queries
 
@@ -154,23 +122,8 @@ class ConsumerGroup:
         return GROUP_STATES[facts]
 
     @property
-    def state_name(self) -> str:
-        return self.state.value
-
-    @property
-    def protocol_type(self) -> str:
-        return CONSUMER_PROTOCOL_TYPE
-
-    @property
-    def protocol(self) -> str | None:
+    def protocol(self) -> str:
         return self.preferred_assignor()
-
-    @property
-    def generation_or_epoch(self) -> int:
-        return self.epoch
-
-    def is_empty(self) -> bool:
-        return not self.members
 
     def is_subscribed(self, topic: str) -> bool:
         """Whether some member subscribes to the topic, by name or by a regex."""
@@ -178,10 +131,6 @@ class ConsumerGroup:
 
     def subscribed_names(self) -> set[str]:
         return {*self.subscribed_topic_names, *self._regex_topics}
-
-    def retention_start(self) -> Callable[[OffsetAndMetadata], int] | None:
-        """The retention of an offset starts with its commit in any state."""
-        return commit_timestamp_ms
 
     def preferred_assignor(self) -> str:
         """The assignor that most members prefer, else the first in group.consumer.assignors."""
@@ -204,71 +153,19 @@ class ConsumerGroup:
 
     # ---------------------------------------------------------------------------------- changes
 
-    def apply(self, changes: Iterable[Change]) -> None:
-        """Apply changes that are in the log, in their order."""
-        for change in changes:
-            _APPLY[type(change)](self, change)
+    def new_member(self, member_id: str) -> ConsumerMember:
+        return ConsumerMember(member_id=member_id)
 
-    def _apply_group(self, change: GroupChange) -> None:
-        if change.epoch is None:
-            self.dead = True
-        else:
-            self.epoch = change.epoch
-            self.metadata_hash = change.metadata_hash
+    def put_member(self, old: ConsumerMember | None, new: ConsumerMember) -> None:
+        self.members[new.member_id] = new
+        self._update_indexes(old, new)
+
+    def remove_member(self, old: ConsumerMember) -> None:
+        del self.members[old.member_id]
+        self._update_indexes(old, None)
 
     def _apply_nothing(self, _: SubscriptionMetadataTombstone) -> None:
         pass
-
-    def _apply_member(self, change: MemberChange) -> None:
-        old = self.members.get(change.member_id)
-        if change.member is None:
-            if old is not None:
-                del self.members[change.member_id]
-                self._update_indexes(old, None)
-            return
-        # Epochs and partitions have changes of their own.
-        base = old or ConsumerMember(member_id=change.member_id)
-        new = msgspec.structs.replace(
-            change.member,
-            epoch=base.epoch,
-            previous_epoch=base.previous_epoch,
-            state=base.state,
-            assigned=base.assigned,
-            revoking=base.revoking,
-        )
-        self.members[change.member_id] = new
-        self._update_indexes(old, new)
-
-    def _apply_target_epoch(self, change: TargetEpochChange) -> None:
-        self.assignment_epoch = FIRST_EPOCH if change.epoch is None else change.epoch
-        self.assignment_timestamp_ms = change.timestamp_ms
-
-    def _apply_target(self, change: TargetAssignmentChange) -> None:
-        if change.target is None:
-            self.targets.pop(change.member_id, None)
-        else:
-            self.targets[change.member_id] = change.target
-
-    def _apply_current(self, change: CurrentAssignmentChange) -> None:
-        old = self.members.get(change.member_id)
-        current = change.current
-        if current is None:
-            if old is None:
-                return
-            new = msgspec.structs.replace(
-                old, epoch=LEAVE_EPOCH, previous_epoch=LEAVE_EPOCH, assigned={}, revoking={}
-            )
-        else:
-            new = msgspec.structs.replace(
-                old or ConsumerMember(member_id=change.member_id),
-                epoch=current.epoch,
-                previous_epoch=current.previous_epoch,
-                state=current.state,
-                assigned=current.assigned,
-                revoking=current.revoking,
-            )
-        self.members[change.member_id] = new
-        self._update_indexes(old, new)
 
     def _apply_regex(self, change: RegexChange) -> None:
         old = self.resolved.pop(change.regex, None)
@@ -322,48 +219,25 @@ class ConsumerGroup:
         for topic_id, partitions in owned.items():
             self._partition_epochs.setdefault(topic_id, {}).update(dict.fromkeys(partitions, epoch))
 
-    def request_metadata_refresh(self) -> None:
-        """Compare the subscribed topics with the metadata again; the last result was not stored."""
-        self.compared_metadata_version = NO_VERSION
-
     def renew_classic_session(
         self, member: ConsumerMember, classic: ClassicMember, now_ms: int
     ) -> None:
         due_ms = now_ms + classic.session_timeout_ms
         self.timers.set(SetTimer(TimerKind.SESSION, member.member_id, due_ms))
 
-    def tombstones(self) -> tuple[Change, ...]:
-        """The changes that remove the group and its members."""
-        members = list(self.members)
-        changes: list[Change] = []
-        changes += (removal(member_id)[0] for member_id in members)
-        changes += (TargetAssignmentChange(member_id, None) for member_id in members)
-        changes.append(TargetEpochChange(None))
-        changes += (MemberChange(member_id, None) for member_id in members)
-        changes += (RegexChange(regex, None) for regex in self.resolved)
-        changes.append(SubscriptionMetadataTombstone())
-        changes.append(GroupChange(None))
-        return tuple(changes)
+    def last_tombstones(self) -> tuple[StoredChange, ...]:
+        return (
+            *(RegexChange(regex, None) for regex in self.resolved),
+            SubscriptionMetadataTombstone(),
+            GroupChange(None),
+        )
 
-    def tombstone_records(self) -> list[KeyValue]:
-        return [record_of(self.group_id, change) for change in self.tombstones()]
-
-    def start_upgraded(self, changes: Iterable[Change], now_ms: int) -> None:
+    def start_upgraded(self, changes: Iterable[StoredChange], now_ms: int) -> None:
         """Apply the changes of an upgraded classic group, and start the sessions."""
         self.apply(changes)
         for member in self.members.values():
             assert member.classic is not None
             self.renew_classic_session(member, member.classic, now_ms)
-
-    def deadline_ms(self) -> int | None:
-        """The time of the next Tick, which may find no timer expired; None without timers."""
-        return self.timers.next_ms()
-
-    def extend_deadlines(self, connected: Callable[[str], bool], by_ms: int, now_ms: int) -> None:
-        """Extend the timers of connected members by `by_ms`, because the clock is about to advance;
-        also those armed during the advance.
-        """
-        self.timers.extend(connected, by_ms, now_ms)
 
     def check_commit(
         self,
@@ -388,7 +262,7 @@ class ConsumerGroup:
         if not transactional and member.classic is None and version < MEMBER_EPOCH_SINCE:
             return ErrorCode.UNSUPPORTED_VERSION
         if epoch > member.epoch:
-            return self._stale(member, transactional=transactional)
+            return self.stale_epoch(member, transactional=transactional)
         return NONE
 
     def check_partition(
@@ -407,31 +281,18 @@ class ConsumerGroup:
             return NONE
         owned_since = member.assignment_epoch_of(topic_id, partition)
         if owned_since is None or epoch < owned_since:
-            return self._stale(member, transactional=transactional)
+            return self.stale_epoch(member, transactional=transactional)
         return NONE
 
-    def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
-        """Whether OffsetFetch may be answered: a request without a member, or with its epoch."""
-        if member_id is None and epoch < 0:
-            return NONE
-        if member_id is None:
-            return ErrorCode.UNKNOWN_SERVER_ERROR  # Kafka throws a NullPointerException
-        member = self.members.get(member_id)
-        if member is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        return NONE if epoch == member.epoch else self._stale(member)
-
-    @staticmethod
-    def _stale(member: ConsumerMember, *, transactional: bool = False) -> ErrorCode:
+    def stale_epoch(self, member: ConsumerMember, *, transactional: bool) -> ErrorCode:
         classic = transactional or member.classic is not None
-        return ErrorCode.ILLEGAL_GENERATION if classic else ErrorCode.STALE_MEMBER_EPOCH
+        return super().stale_epoch(member, transactional=classic)
+
+    def must_revoke(self, member: ConsumerMember) -> bool:
+        return member.state is MemberState.UNREVOKED
 
     def check_delete(self) -> ErrorCode:
         return DELETE_ANSWERS[self.state]
-
-    def check_offset_delete(self) -> ErrorCode:
-        """Offsets may be deleted in any state, except those of subscribed topics."""
-        return NONE
 
 
 def most_used(counts: Mapping[str, int]) -> str | None:
@@ -439,12 +300,8 @@ def most_used(counts: Mapping[str, int]) -> str | None:
     return max(hash_order(counts, string_hash), key=counts.__getitem__, default=None)
 
 
-_APPLY: dict[type, Callable[[ConsumerGroup, Any], None]] = {
-    GroupChange: ConsumerGroup._apply_group,
+ConsumerGroup.appliers = {
+    **APPLIERS,
     SubscriptionMetadataTombstone: ConsumerGroup._apply_nothing,
-    MemberChange: ConsumerGroup._apply_member,
-    TargetEpochChange: ConsumerGroup._apply_target_epoch,
-    TargetAssignmentChange: ConsumerGroup._apply_target,
-    CurrentAssignmentChange: ConsumerGroup._apply_current,
     RegexChange: ConsumerGroup._apply_regex,
 }

@@ -16,19 +16,11 @@ from mockbroker.core.groups.assignors.base import (
     assignors_by_name,
 )
 from mockbroker.core.groups.consumer.events import (
-    Change,
     ConsumerHeartbeat,
-    GroupChange,
-    MemberChange,
     RegexChange,
     RegexesResolved,
     ResolvedRegex,
     ResolveRegexes,
-    Store,
-    TargetAssignmentChange,
-    TargetEpochChange,
-    current_assignment_change,
-    removal,
 )
 from mockbroker.core.groups.consumer.group import ConsumerGroup, Counter, most_used
 from mockbroker.core.groups.consumer.members import (
@@ -39,12 +31,29 @@ from mockbroker.core.groups.consumer.members import (
     owns_only,
 )
 from mockbroker.core.groups.consumer.reconcile import ReconcileInput, reconcile
-from mockbroker.core.groups.consumer.states import JOIN_EPOCH, STATIC_LEAVE_EPOCH, MemberState
 from mockbroker.core.groups.events import ConsumerResult, Reply
-from mockbroker.core.groups.modern.timers import SetTimer, TimerKind
+from mockbroker.core.groups.modern.events import (
+    JOIN_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    GroupChange,
+    MemberChange,
+    Store,
+    StoredChange,
+    TargetAssignmentChange,
+    current_assignment_change,
+    removal,
+)
+from mockbroker.core.groups.modern.heartbeat import (
+    heartbeat_result,
+    in_unknown_state,
+    rebalance_timer,
+    session_timer,
+    target_changes,
+    updated_member,
+)
+from mockbroker.core.groups.modern.machine import submit as store
+from mockbroker.core.groups.modern.timers import SetTimer
 from mockbroker.core.groups.modern.topics import metadata_hash
-from mockbroker.core.hashing.java_hash import string_hash
-from mockbroker.core.hashing.java_hash_map import hash_order
 from mockbroker.core.patterns import InvalidPatternError, compile_pattern
 from mockbroker_protocol import ErrorCode
 
@@ -61,7 +70,7 @@ class MemberUpdate(msgspec.Struct):
 
     before: ConsumerMember
     after: ConsumerMember
-    changes: list[Change]
+    changes: list[StoredChange]
     timers: list[SetTimer]
     epoch: int
     resubscribed: bool = False
@@ -72,7 +81,7 @@ class MemberUpdate(msgspec.Struct):
 
 def on_consumer_heartbeat(group: ConsumerGroup, heartbeat: ConsumerHeartbeat, now_ms: int) -> None:
     try:
-        check_group_size(group, heartbeat.member_id)
+        group.check_size(heartbeat.member_id)
         update = _member_update(group, heartbeat)
         update_member(group, update, now_ms)
         update_target_assignment(group, update, now_ms)
@@ -82,52 +91,41 @@ def on_consumer_heartbeat(group: ConsumerGroup, heartbeat: ConsumerHeartbeat, no
         result = ConsumerResult(error=error.error, message=error.message)
         group.effects.append(Reply(heartbeat.callback, result))
         return
-    session_ms = now_ms + group.settings.session_timeout_ms
-    update.timers.append(SetTimer(TimerKind.SESSION, heartbeat.member_id, session_ms))
-    submit(group, update, Reply(heartbeat.callback, _heartbeat_result(group, heartbeat, update)))
+    update.timers.append(session_timer(group, heartbeat.member_id, now_ms))
+    submit(group, update, Reply(heartbeat.callback, _result(group, heartbeat, update)))
     _request_regex_resolution(group, update)
 
 
 def _member_update(group: ConsumerGroup, heartbeat: ConsumerHeartbeat) -> MemberUpdate:
     joins = heartbeat.epoch == JOIN_EPOCH
-    changes: list[Change] = []
+    changes: list[StoredChange] = []
     if heartbeat.instance_id is None:
         before = dynamic_member(group, heartbeat.member_id, create=joins)
-        _check_epoch(before, heartbeat.epoch, heartbeat.reported)
+        _check_epoch(group, before, heartbeat)
     elif joins:
         before = joining_static_member(
             group, heartbeat.member_id, heartbeat.instance_id, changes, classic=False
         )
     else:
         before = known_static_member(group, heartbeat.member_id, heartbeat.instance_id)
-        _check_epoch(before, heartbeat.epoch, heartbeat.reported)
+        _check_epoch(group, before, heartbeat)
     return MemberUpdate(before, _updated_member(before, heartbeat), changes, [], group.epoch)
 
 
-def _heartbeat_result(
+def _result(
     group: ConsumerGroup, heartbeat: ConsumerHeartbeat, update: MemberUpdate
 ) -> ConsumerResult:
-    """The answer; it has the assignment only if it changed or the heartbeat is a full one."""
-    after = update.after
-    full = (
+    full = heartbeat.epoch == JOIN_EPOCH or (
         heartbeat.rebalance_timeout_ms is not None
         and (heartbeat.topic_names is not None or heartbeat.regex is not None)
         and heartbeat.reported is not None
     )
-    shown = None
-    if heartbeat.epoch == JOIN_EPOCH or full or after.assigned != update.before.assigned:
-        shown = {topic_id: tuple(sorted(ps)) for topic_id, ps in after.assigned.items()}
-    return ConsumerResult(
-        member_id=after.member_id,
-        epoch=after.epoch,
-        heartbeat_interval_ms=group.settings.heartbeat_interval_ms,
-        assignment=shown,
-    )
+    return heartbeat_result(group, update.before, update.after, full=full)
 
 
 def _updated_member(member: ConsumerMember, heartbeat: ConsumerHeartbeat) -> ConsumerMember:
-    """The member with the fields of the heartbeat; the same object if none changes."""
-    new: dict[str, object] = {
+    """The member with the fields of the heartbeat; it uses the consumer protocol now."""
+    sent = {
         "instance_id": heartbeat.instance_id,
         "rack_id": heartbeat.rack_id,
         "rebalance_timeout_ms": heartbeat.rebalance_timeout_ms,
@@ -137,38 +135,17 @@ def _updated_member(member: ConsumerMember, heartbeat: ConsumerHeartbeat) -> Con
         "client_id": heartbeat.client_id,
         "client_host": heartbeat.client_host,
     }
-    changed = {
-        name: value
-        for name, value in new.items()
-        if value is not None and value != getattr(member, name)
-    }
-    if member.classic is not None:
-        changed["classic"] = None
-    return msgspec.structs.replace(member, **changed) if changed else member
+    after = updated_member(member, sent)
+    return after if after.classic is None else msgspec.structs.replace(after, classic=None)
 
 
 # ------------------------------------------------------------------------- members and their epochs
 
 
-def check_group_size(group: ConsumerGroup, member_id: str) -> None:
-    if len(group.members) >= group.settings.size_max and member_id not in group.members:
-        raise ApiError(
-            ErrorCode.GROUP_MAX_SIZE_REACHED,
-            "The consumer group has reached its maximum capacity of "
-            f"{group.settings.size_max} members.",
-        )
-
-
 def dynamic_member(group: ConsumerGroup, member_id: str, *, create: bool) -> ConsumerMember:
-    member = group.members.get(member_id)
-    if member is None:
-        if not create:
-            raise ApiError(
-                ErrorCode.UNKNOWN_MEMBER_ID,
-                f"Member {member_id} is not a member of group {group.group_id}.",
-            )
-        member = ConsumerMember(member_id=member_id)
-    return member
+    if create and member_id not in group.members:
+        return group.new_member(member_id)
+    return group.known_member(member_id)
 
 
 def known_static_member(group: ConsumerGroup, member_id: str, instance_id: str) -> ConsumerMember:
@@ -185,7 +162,12 @@ def known_static_member(group: ConsumerGroup, member_id: str, instance_id: str) 
 
 
 def joining_static_member(
-    group: ConsumerGroup, member_id: str, instance_id: str, changes: list[Change], *, classic: bool
+    group: ConsumerGroup,
+    member_id: str,
+    instance_id: str,
+    changes: list[StoredChange],
+    *,
+    classic: bool,
 ) -> ConsumerMember:
     """A static member that is new, or replaces the member with its instance id."""
     former = group.static_member(instance_id)
@@ -209,23 +191,20 @@ def joining_static_member(
     return member
 
 
-def _check_epoch(member: ConsumerMember, epoch: int, reported: Reported) -> None:
+def _check_epoch(
+    group: ConsumerGroup, member: ConsumerMember, heartbeat: ConsumerHeartbeat
+) -> None:
+    epoch = heartbeat.epoch
     if epoch in (JOIN_EPOCH, member.epoch):
         return
     # The answer with the current epoch may have been lost.
     lost_answer = (
         epoch < member.epoch
         and epoch == member.previous_epoch
-        and owns_only(reported, member.assigned)
+        and owns_only(heartbeat.reported, member.assigned)
     )
     if not lost_answer:
-        which = "greater" if epoch > member.epoch else "smaller"
-        raise ApiError(
-            ErrorCode.FENCED_MEMBER_EPOCH,
-            f"The consumer group member has a {which} member epoch ({epoch}) than the one "
-            f"known by the group coordinator ({member.epoch}). The member must abandon all its "
-            "partitions and rejoin.",
-        )
+        raise group.fenced(member, epoch)
 
 
 # ------------------------------------------------------------------------------- 1. the group epoch
@@ -337,7 +316,7 @@ def update_target_assignment(group: ConsumerGroup, update: MemberUpdate, now_ms:
     """Run the assignor if the group epoch is ahead and the assignment interval is over."""
     update.assignment_epoch = group.assignment_epoch
     update.target = group.target_of(update.after)
-    if group.assignment_epoch >= update.epoch or not _may_assign(group, now_ms):
+    if group.assignment_epoch >= update.epoch or not group.may_assign(now_ms):
         return
     members = _members_with(group, update.after)
     assignors = Counter(group.assignors)
@@ -345,19 +324,9 @@ def update_target_assignment(group: ConsumerGroup, update: MemberUpdate, now_ms:
     assignors.count(update.after.assignor, 1)
     assignor = assignors_by_name()[most_used(assignors) or group.settings.assignors[0]]
     targets = assignor(_spec(group, members))
-    for member_id in hash_order(members, string_hash):
-        target = targets.get(member_id, NO_TARGET)
-        if group.targets.get(member_id) != target:
-            update.changes.append(TargetAssignmentChange(member_id, target))
-    update.changes.append(TargetEpochChange(update.epoch, now_ms))
+    update.changes += target_changes(group, members, targets, NO_TARGET, update.epoch, now_ms)
     update.assignment_epoch = update.epoch
     update.target = targets.get(update.after.member_id, NO_TARGET)
-
-
-def _may_assign(group: ConsumerGroup, now_ms: int) -> bool:
-    if group.assignment_timestamp_ms == 0:
-        return True
-    return now_ms >= group.assignment_timestamp_ms + group.settings.assignment_interval_ms
 
 
 def _members_with(group: ConsumerGroup, after: ConsumerMember) -> dict[str, ConsumerMember]:
@@ -423,36 +392,18 @@ def maybe_reconcile(
     )
     reconciled = reconcile(member, inputs)
     if reconciled is None:
-        raise ApiError(
-            ErrorCode.FENCED_MEMBER_EPOCH,
-            "The consumer group member is in a unknown state. The member must abandon all its "
-            "partitions and rejoin.",
-        )
+        raise in_unknown_state(group.group_type, "partitions")
     if reconciled == member:
         return
     update.after = reconciled
     update.changes.append(current_assignment_change(reconciled))
     if reconciled.classic is None:
-        due_ms = now_ms + reconciled.rebalance_timeout_ms
-        must_revoke = reconciled.state is MemberState.UNREVOKED
-        update.timers.append(
-            SetTimer(
-                TimerKind.REBALANCE,
-                reconciled.member_id,
-                due_ms if must_revoke else None,
-                reconciled.epoch if must_revoke else None,
-            )
-        )
+        update.timers.append(rebalance_timer(group, reconciled, now_ms))
 
 
 def submit(group: ConsumerGroup, update: MemberUpdate, answer: Reply) -> None:
-    if update.changes:
-        changes, timers = tuple(update.changes), tuple(update.timers)
-        group.effects.append(Store(changes=changes, answer=answer, timers=timers))
-        return
-    for timer in update.timers:
-        group.timers.set(timer)
-    group.effects.append(answer)
+    changes, timers = tuple(update.changes), tuple(update.timers)
+    store(group, Store(changes=changes, answer=answer, timers=timers))
 
 
 # ------------------------------------------------------------------------------ regular expressions
@@ -460,7 +411,7 @@ def submit(group: ConsumerGroup, update: MemberUpdate, answer: Reply) -> None:
 
 def on_regexes_resolved(group: ConsumerGroup, resolved: RegexesResolved, _: int) -> None:
     """Store the topics of the regexes; a difference raises the group epoch."""
-    changes: list[Change] = []
+    changes: list[StoredChange] = []
     names = set(group.subscribed_topic_names)
     rises = False
     for regex in sorted(group.regexes):

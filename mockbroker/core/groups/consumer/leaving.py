@@ -11,20 +11,18 @@ from __future__ import annotations
 import msgspec
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.groups.consumer.events import (
-    Change,
-    ConsumerLeave,
-    Downgrade,
+from mockbroker.core.groups.consumer.events import ConsumerLeave, Downgrade, RegexChange
+from mockbroker.core.groups.consumer.group import ConsumerGroup
+from mockbroker.core.groups.consumer.heartbeat import dynamic_member, known_static_member
+from mockbroker.core.groups.events import ConsumerResult, Reply
+from mockbroker.core.groups.modern.events import (
+    STATIC_LEAVE_EPOCH,
     GroupChange,
-    RegexChange,
     Store,
+    StoredChange,
     current_assignment_change,
     removal,
 )
-from mockbroker.core.groups.consumer.group import ConsumerGroup
-from mockbroker.core.groups.consumer.heartbeat import dynamic_member, known_static_member
-from mockbroker.core.groups.consumer.states import STATIC_LEAVE_EPOCH
-from mockbroker.core.groups.events import ConsumerResult, Reply
 from mockbroker.core.groups.modern.timers import SetTimer, TimerKind
 from mockbroker.core.groups.modern.topics import metadata_hash
 
@@ -43,7 +41,7 @@ def fence_members(
             )
         )
         return
-    changes: list[Change] = []
+    changes: list[StoredChange] = []
     timers: list[SetTimer] = []
     for member_id in gone:
         changes += removal(member_id)

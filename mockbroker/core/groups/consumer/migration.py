@@ -10,15 +10,7 @@ from __future__ import annotations
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.groups.classic import ClassicGroup, ClassicGroupSettings
-from mockbroker.core.groups.consumer.events import (
-    Change,
-    Downgrade,
-    GroupChange,
-    MemberChange,
-    TargetAssignmentChange,
-    TargetEpochChange,
-    current_assignment_change,
-)
+from mockbroker.core.groups.consumer.events import Downgrade
 from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
 from mockbroker.core.groups.consumer.members import (
     ClassicMember,
@@ -34,6 +26,14 @@ from mockbroker.core.groups.consumer.protocol import (
 from mockbroker.core.groups.events import GroupImage, MemberImage
 from mockbroker.core.groups.group import CONSUMER_PROTOCOL_TYPE
 from mockbroker.core.groups.members import Member
+from mockbroker.core.groups.modern.events import (
+    GroupChange,
+    MemberChange,
+    StoredChange,
+    TargetAssignmentChange,
+    TargetEpochChange,
+    current_assignment_change,
+)
 from mockbroker.core.groups.modern.topics import TopicSource, metadata_hash
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.exceptions import DecodeError
@@ -41,7 +41,7 @@ from mockbroker_protocol.exceptions import DecodeError
 
 def upgraded(
     classic: ClassicGroup, settings: ConsumerSettings, topics: TopicSource, now_ms: int
-) -> tuple[ConsumerGroup, tuple[Change, ...]]:
+) -> tuple[ConsumerGroup, tuple[StoredChange, ...]]:
     """The upgraded group, and the changes that create it.
 
     Raises ApiError if the policy or the size forbid the upgrade, if the group has another protocol
@@ -69,7 +69,7 @@ def upgraded(
     except DecodeError:
         raise _not_upgraded(classic, "the embedded consumer protocol is malformed.") from None
     names = {name for member, _ in upgraded_members for name in member.topic_names}
-    changes: list[Change] = []
+    changes: list[StoredChange] = []
     changes += (MemberChange(member.member_id, member) for member, _ in upgraded_members)
     changes.append(GroupChange(epoch, metadata_hash(topics, names)))
     changes += (

@@ -1,47 +1,30 @@
 """The consumer groups of one shard: their requests in, their effects out.
 
-A request is passed to the group's state machine. Its changes are appended to the shard's partition
-as one batch, then applied, then answered. The first batch creates the group. If the group replaces
-a classic group, the batch begins with the tombstone of the classic group.
-
 Source: GroupCoordinatorShard and GroupMetadataManager.getOrMaybeCreateConsumerGroup.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from mockbroker.core.errors import ActionError, ApiError
+from mockbroker.core.errors import ActionError
 from mockbroker.core.groups import records as group_records
 from mockbroker.core.groups.consumer.events import (
-    Change,
     ConsumerHeartbeat,
     ConsumerLeave,
     Downgrade,
     Effect,
-    GroupChange,
     RegexesResolved,
     ResolveRegexes,
-    Store,
-    Stored,
-    TargetAssignmentChange,
-    TargetEpochChange,
-    is_tombstone,
 )
 from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
 from mockbroker.core.groups.consumer.machine import handle
 from mockbroker.core.groups.consumer.migration import downgraded, upgraded
-from mockbroker.core.groups.consumer.records import parse, record_of
-from mockbroker.core.groups.consumer.states import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    MIGRATION_POLICIES,
-    STATIC_LEAVE_EPOCH,
-)
-from mockbroker.core.groups.emitters import emit_moved
+from mockbroker.core.groups.consumer.records import RECORD_TYPES
+from mockbroker.core.groups.consumer.states import MIGRATION_POLICIES
 from mockbroker.core.groups.events import (
     NO_MEMBER_ID,
     ConsumerResult,
@@ -49,14 +32,18 @@ from mockbroker.core.groups.events import (
     HeartbeatResult,
     Join,
     Leave,
-    Reply,
     Sync,
-    Unload,
 )
-from mockbroker.core.groups.group import CLASSIC, CONSUMER, required_members
-from mockbroker.core.groups.modern.runner import ModernRunner
+from mockbroker.core.groups.group import CLASSIC, CONSUMER
+from mockbroker.core.groups.modern.events import (
+    LEAVE_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    Store,
+    Stored,
+)
+from mockbroker.core.groups.modern.runner import ModernRunner, group_ints
 from mockbroker.core.groups.records import KeyValue
-from mockbroker.core.groups.runner import Assignments, ignore_result
+from mockbroker.core.groups.runner import ignore_result
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.patterns import compile_pattern
 from mockbroker_protocol import ErrorCode
@@ -64,7 +51,6 @@ from mockbroker_protocol import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.core.configs.values import ClusterConfigs
     from mockbroker.core.groups.shard import GroupShard
-    from mockbroker_protocol.records import Record
 
 NONE = ErrorCode.NONE
 MayMatch = Callable[[str], bool]
@@ -81,6 +67,7 @@ class ConsumerGroups(ModernRunner[ConsumerGroup, ConsumerSettings]):
     __slots__ = ("_may_match",)
 
     group_type = CONSUMER
+    group = ConsumerGroup
 
     def __init__(self, shard: GroupShard) -> None:
         super().__init__(shard)
@@ -99,57 +86,29 @@ class ConsumerGroups(ModernRunner[ConsumerGroup, ConsumerSettings]):
         """
         self._may_match = may_match or _may_match_any
         try:
-            self._handle_heartbeat(group_id, heartbeat)
+            self.member_heartbeat(group_id, heartbeat)
         finally:
             self._may_match = _may_match_any
 
-    def _handle_heartbeat(self, group_id: str, heartbeat: ConsumerHeartbeat) -> None:
-        now_ms = self._shard.now_ms(group_id)
-        preceding: list[KeyValue] = []
-        try:
-            group = self.get(group_id)
-            if group is None:
-                if heartbeat.epoch != JOIN_EPOCH:
-                    raise self._not_found(group_id, f"Consumer group {group_id} not found.")
-                group = self._new(group_id, preceding, now_ms)
-        except ApiError as refused:
-            self._shard.answer(heartbeat.callback, _refusal(refused))
-        else:
-            self._run(group, heartbeat, preceding)
-
-    def consumer_leave(self, group_id: str, leave: ConsumerLeave) -> None:
-        """ConsumerGroupHeartbeat of a member that leaves."""
-        group = self.get(group_id)
-        if group is None:
-            refused = self._not_found(group_id, f"Group {group_id} not found.")
-            self._shard.answer(leave.callback, _refusal(refused))
-        else:
-            self.run(group, leave)
-
-    def _not_found(self, group_id: str, message: str) -> ApiError:
-        """The error for a group that does not exist, with `message`, or has another type."""
-        if group_id in self._shard.groups:
-            message = f"Group {group_id} is not a consumer group."
-        return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, message)
-
-    def _new(self, group_id: str, preceding: list[KeyValue], now_ms: int) -> ConsumerGroup:
-        """A new group. The tombstones and records of an upgrade are added to `preceding`.
-
-        Raises ApiError if a group with this id is not a classic one, or cannot be upgraded.
-        """
+    def new_group(self, group_id: str, preceding: list[KeyValue]) -> ConsumerGroup:
+        """Also the records of an upgrade are added to `preceding`."""
         former = self._shard.groups.get(group_id)
         if former is not None and former.group_type != CLASSIC:
-            raise self._not_found(group_id, "")
-        settings = self.settings(group_id)
+            raise self.not_found(group_id, "")
         classic = self._shard.classic.get(group_id)
         if classic is None:
-            return ConsumerGroup(group_id, settings, self._topics)
+            return self._empty_group(group_id)
         preceding += classic.tombstone_records()
         if classic.is_empty():
-            return ConsumerGroup(group_id, settings, self._topics)
-        group, changes = upgraded(classic, settings, self._topics, now_ms)
-        preceding += (record_of(group_id, change) for change in changes)
+            return self._empty_group(group_id)
+        now_ms = self._shard.now_ms(group_id)
+        group, changes = upgraded(classic, self.settings(group_id), self._topics, now_ms)
+        preceding += (RECORD_TYPES.record_of(group_id, change) for change in changes)
         return group
+
+    @staticmethod
+    def refusal(error: ErrorCode, message: str | None) -> ConsumerResult:
+        return ConsumerResult(error=error, message=message)
 
     # ----------------------------------------------------------- requests of the classic protocol
 
@@ -184,28 +143,22 @@ class ConsumerGroups(ModernRunner[ConsumerGroup, ConsumerSettings]):
     def leave(self, group: ConsumerGroup, leave: Leave) -> None:
         self.run(group, leave)
 
-    # -------------------------------------------------------------------------------- whole groups
-
-    def unload(self, group: ConsumerGroup) -> None:
-        handle(group, Unload(), self._shard.now_ms(group.group_id))  # no request waits
-
-    def on_deleted(self, group: ConsumerGroup) -> None:
-        handle(group, Unload(), self._shard.now_ms(group.group_id))
+    # ------------------------------------------------------------------------------------ settings
 
     @staticmethod
     def read_settings(configs: ClusterConfigs, group_id: str) -> ConsumerSettings:
-        def own(name: str) -> int:
-            value = configs.group_value(group_id, name)
-            assert isinstance(value, int)
-            return value
-
         policy = configs.get("group.consumer.migration.policy")
         assignors = configs.get("group.consumer.assignors")
         assert isinstance(assignors, tuple)
         return ConsumerSettings(
-            session_timeout_ms=own("consumer.session.timeout.ms"),
-            heartbeat_interval_ms=own("consumer.heartbeat.interval.ms"),
-            assignment_interval_ms=own("consumer.assignment.interval.ms"),
+            **group_ints(
+                configs,
+                group_id,
+                "consumer",
+                "session_timeout_ms",
+                "heartbeat_interval_ms",
+                "assignment_interval_ms",
+            ),
             regex_refresh_interval_ms=configs.get_int("group.consumer.regex.refresh.interval.ms"),
             size_max=configs.get_int("group.consumer.max.size"),
             classic_size_max=configs.get_int("group.max.size"),
@@ -213,28 +166,7 @@ class ConsumerGroups(ModernRunner[ConsumerGroup, ConsumerSettings]):
             migration=MIGRATION_POLICIES[str(policy).lower()],
         )
 
-    # ------------------------------------------------------------------------------------- loading
-
-    def replay_record(self, record: Record, now_ms: int) -> None:  # noqa: ARG002
-        """Apply a change from the log. A change that is no tombstone creates the group."""
-        stored = parse(record)
-        assert stored is not None
-        group_id, change = stored.group_id, stored.change
-        group = self.get(group_id)
-        if group is None:
-            if is_tombstone(change):
-                return
-            # It replaces the simple group that the offsets of this group have created.
-            group = ConsumerGroup(group_id, self.settings(group_id), self._topics)
-            self._shard.put_group(group)
-        group.apply((change,))
-        if isinstance(change, GroupChange) and group.dead:
-            self._shard.remove_group(group_id)
-
     # ------------------------------------------------------------------------------------- actions
-
-    def rebalance(self, group: ConsumerGroup) -> None:
-        self._store_changes(group, (GroupChange(group.epoch + 1, group.metadata_hash),))
 
     def expire(self, group: ConsumerGroup, member_ids: Sequence[str]) -> None:
         for member_id in member_ids:
@@ -266,24 +198,6 @@ class ConsumerGroups(ModernRunner[ConsumerGroup, ConsumerSettings]):
         )
         self.consumer_heartbeat(group.group_id, heartbeat)
 
-    def assign(self, group: ConsumerGroup, assignments: Assignments) -> None:
-        epoch = group.epoch + 1
-        changes: list[Change] = [GroupChange(epoch, group.metadata_hash)]
-        for pattern, topics in assignments.items():
-            target = {self._topic_id(topic): frozenset(ps) for topic, ps in topics.items()}
-            changes += (
-                TargetAssignmentChange(each, target) for each in required_members(group, pattern)
-            )
-        if assignments:
-            changes.append(TargetEpochChange(epoch, self._runtime.now_ms()))
-        self._store_changes(group, tuple(changes))
-
-    def _topic_id(self, name: str) -> bytes:
-        topic = self._topics.by_name(name)
-        if topic is None:
-            raise ActionError(f"there is no topic {name!r}")
-        return topic.topic_id
-
     def _remove_member(
         self, group: ConsumerGroup, member_id: str, instance_id: str | None, epoch: int
     ) -> None:
@@ -291,60 +205,21 @@ class ConsumerGroups(ModernRunner[ConsumerGroup, ConsumerSettings]):
         leave = ConsumerLeave(
             callback=ignore_result, member_id=member_id, epoch=epoch, instance_id=instance_id
         )
-        self.consumer_leave(group.group_id, leave)
-
-    def _store_changes(self, group: ConsumerGroup, changes: tuple[Change, ...]) -> None:
-        """Store and apply the changes of an action."""
-        self._apply(group, [Store(changes=changes)])
-        self._shard.rearm(group)
+        self.member_leave(group.group_id, leave)
 
     # -------------------------------------------------------------------------- events and effects
 
-    def run(self, group: ConsumerGroup, event: object) -> None:
-        self._run(group, event, ())
+    def _handle(self, group: ConsumerGroup, event: object) -> list[Effect]:
+        return handle(group, event, self._shard.now_ms(group.group_id))
 
-    def _run(self, group: ConsumerGroup, event: object, preceding: Iterable[KeyValue]) -> None:
-        """Handle an event. The records in `preceding` are stored before those of the group."""
-        shard = self._shard
-        shard.mark_changed()
-        group.settings = self.settings(group.group_id)
-        effects = handle(group, event, shard.now_ms(group.group_id))
-        self._apply(group, effects, preceding)
-        if shard.groups.get(group.group_id) is group:
-            shard.rearm(group)
-
-    def _apply(
-        self, group: ConsumerGroup, effects: list[Effect], preceding: Iterable[KeyValue] = ()
-    ) -> None:
-        for effect in effects:
-            if isinstance(effect, Reply):
-                self._shard.answer(effect.callback, effect.result)
-            elif isinstance(effect, Store):
-                self._store(group, effect, preceding)
-            elif isinstance(effect, ResolveRegexes):
-                # Not if storing has failed and there is no group.
-                if self._shard.groups.get(group.group_id) is group:
-                    self._resolve(group, effect)
-            else:
-                self._downgrade(group, effect)
-
-    def _store(self, group: ConsumerGroup, store: Store, preceding: Iterable[KeyValue]) -> None:
-        now_ms = self._shard.now_ms(group.group_id)
-        group_id = group.group_id
-        records = [*preceding, *(record_of(group_id, change) for change in store.changes)]
-        former = (group.state, group.epoch) if self._runtime.on_event else None
-        error, _ = self._shard.append(records)
-        if error is NONE and self._shard.groups.get(group_id) is not group:
-            classic = self._shard.classic.get(group_id)
-            if classic is not None:
-                self._shard.classic.unload_upgraded(classic)
-            self._shard.put_group(group)
-        self._apply(group, handle(group, Stored(store, error), now_ms))
-        if former is not None and former != (group.state, group.epoch):
-            node_id = self._shard.coordinator.broker_id
-            emit_moved(
-                self._runtime, node_id, group, former[0].value, group.state_name, group.epoch
-            )
+    def _carry_out(self, group: ConsumerGroup, effect: object) -> None:
+        if isinstance(effect, Downgrade):
+            self._downgrade(group, effect)
+            return
+        assert isinstance(effect, ResolveRegexes)
+        # Not if storing has failed and there is no group.
+        if self._shard.groups.get(group.group_id) is group:
+            self._resolve(group, effect)
 
     def _resolve(self, group: ConsumerGroup, effect: ResolveRegexes) -> None:
         names = [name for name in self._topics.names() if self._may_match(name)]
@@ -354,7 +229,7 @@ class ConsumerGroups(ModernRunner[ConsumerGroup, ConsumerSettings]):
             topics[regex] = frozenset(name for name in names if matches(name))
         now_ms = self._shard.now_ms(group.group_id)
         resolved = RegexesResolved(topics, self._topics.version, now_ms)
-        self._apply(group, handle(group, resolved, now_ms))
+        self._apply(group, self._handle(group, resolved))
 
     def _downgrade(self, group: ConsumerGroup, downgrade: Downgrade) -> None:
         now_ms = self._shard.now_ms(group.group_id)
@@ -364,12 +239,8 @@ class ConsumerGroups(ModernRunner[ConsumerGroup, ConsumerSettings]):
         error, _ = self._shard.append(records)
         if error is not NONE:
             store = Store(changes=(), answer=downgrade.answer, retry=downgrade.retry)
-            self._apply(group, handle(group, Stored(store, error), now_ms))
+            self._apply(group, self._handle(group, Stored(store, error)))
             return
         self._shard.classic.start_downgraded(classic, downgrade.rebalance)
         if downgrade.answer is not None:
             self._shard.answer(downgrade.answer.callback, downgrade.answer.result)
-
-
-def _refusal(refused: ApiError) -> ConsumerResult:
-    return ConsumerResult(error=refused.error, message=refused.message)

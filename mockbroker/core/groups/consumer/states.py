@@ -33,10 +33,6 @@ from typing import NamedTuple
 
 from mockbroker_protocol import ErrorCode
 
-LEAVE_EPOCH = -1  # in a request: the member leaves; in a member: its assignment is gone
-STATIC_LEAVE_EPOCH = -2  # a static member left and may return within its session timeout
-JOIN_EPOCH = 0
-
 
 class GroupState(Enum):
     """States, with their names in ConsumerGroupDescribe and ListGroups."""

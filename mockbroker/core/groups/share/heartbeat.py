@@ -18,28 +18,36 @@ from mockbroker.core.groups.assignors.base import (
 )
 from mockbroker.core.groups.assignors.simple import assign_simple
 from mockbroker.core.groups.events import ConsumerResult, Reply
+from mockbroker.core.groups.modern.events import (
+    JOIN_EPOCH,
+    GroupChange,
+    MemberChange,
+    Store,
+    StoredChange,
+    current_assignment_change,
+    removal,
+)
+from mockbroker.core.groups.modern.heartbeat import (
+    heartbeat_result,
+    session_timer,
+    target_changes,
+    updated_member,
+)
+from mockbroker.core.groups.modern.machine import submit
 from mockbroker.core.groups.modern.timers import SetTimer, TimerKind
 from mockbroker.core.groups.modern.topics import metadata_hash
 from mockbroker.core.groups.share.events import (
-    Change,
-    GroupChange,
     Initialize,
-    MemberChange,
     PartitionsChange,
     ShareHeartbeat,
     ShareLeave,
-    Store,
-    TargetAssignmentChange,
-    TargetEpochChange,
-    current_assignment_change,
-    removal,
+    ShareStore,
 )
 from mockbroker.core.groups.share.group import ShareGroup
 from mockbroker.core.groups.share.members import NO_TARGET, ShareMember, Target
 from mockbroker.core.groups.share.partitions import moved, to_initialize
 from mockbroker.core.groups.share.states import (
     EPOCH_ANSWERS,
-    JOIN_EPOCH,
     MEMBER_ACTIONS,
     MEMBER_STABLE,
     EpochRelation,
@@ -47,8 +55,6 @@ from mockbroker.core.groups.share.states import (
     MemberFacts,
     PartitionEvent,
 )
-from mockbroker.core.hashing.java_hash import string_hash
-from mockbroker.core.hashing.java_hash_map import hash_order
 from mockbroker_protocol import ErrorCode
 
 
@@ -57,7 +63,7 @@ class Update(msgspec.Struct):
 
     before: ShareMember
     after: ShareMember
-    changes: list[Change]
+    changes: list[StoredChange]
     epoch: int
     rises: bool = False  # whether the request raises the group epoch
     assignment_epoch: int = 0
@@ -67,7 +73,7 @@ class Update(msgspec.Struct):
 
 def on_heartbeat(group: ShareGroup, heartbeat: ShareHeartbeat, now_ms: int) -> None:
     try:
-        _check_size(group, heartbeat.member_id)
+        group.check_size(heartbeat.member_id)
         before = _member(group, heartbeat)
     except ApiError as error:
         result = ConsumerResult(error=error.error, message=error.message)
@@ -78,70 +84,31 @@ def on_heartbeat(group: ShareGroup, heartbeat: ShareHeartbeat, now_ms: int) -> N
     _update_target_assignment(group, update, now_ms)
     _reconcile(group, update)
     _start_initialization(group, update, now_ms)
-    session = SetTimer(
-        TimerKind.SESSION, heartbeat.member_id, now_ms + group.settings.session_timeout_ms
-    )
-    answer = Reply(heartbeat.callback, _result(group, heartbeat, update))
-    if not update.changes:
-        group.timers.set(session)
-        group.effects.append(answer)
-        return
-    group.effects.append(
-        Store(
-            changes=tuple(update.changes),
-            answer=answer,
-            timers=(session,),
-            initialize=update.initialize,
-        )
-    )
-
-
-def _result(group: ShareGroup, heartbeat: ShareHeartbeat, update: Update) -> ConsumerResult:
-    """The answer; it has the assignment only if it changed or the heartbeat is a full one."""
-    after = update.after
     full = heartbeat.epoch == JOIN_EPOCH or heartbeat.topic_names is not None
-    shown = None
-    if full or after.assigned != update.before.assigned:
-        shown = {topic_id: tuple(sorted(ps)) for topic_id, ps in after.assigned.items()}
-    return ConsumerResult(
-        member_id=after.member_id,
-        epoch=after.epoch,
-        heartbeat_interval_ms=group.settings.heartbeat_interval_ms,
-        assignment=shown,
+    result = heartbeat_result(group, before, update.after, full=full)
+    submit(
+        group,
+        ShareStore(
+            changes=tuple(update.changes),
+            answer=Reply(heartbeat.callback, result),
+            timers=(session_timer(group, heartbeat.member_id, now_ms),),
+            initialize=update.initialize,
+        ),
     )
 
 
 # ---------------------------------------------------------------------------------------- members
 
 
-def _check_size(group: ShareGroup, member_id: str) -> None:
-    if len(group.members) >= group.settings.size_max and member_id not in group.members:
-        raise ApiError(
-            ErrorCode.GROUP_MAX_SIZE_REACHED,
-            "The share group has reached its maximum capacity of "
-            f"{group.settings.size_max} members.",
-        )
-
-
 def _member(group: ShareGroup, heartbeat: ShareHeartbeat) -> ShareMember:
     """The member, with a valid epoch in the request; a new one if it joins."""
-    member = group.members.get(heartbeat.member_id)
-    if member is None:
-        if heartbeat.epoch != JOIN_EPOCH:
-            raise unknown_member(group, heartbeat.member_id)
-        return ShareMember(member_id=heartbeat.member_id)
+    if heartbeat.epoch == JOIN_EPOCH and heartbeat.member_id not in group.members:
+        return group.new_member(heartbeat.member_id)
+    member = group.known_member(heartbeat.member_id)
     relation = epoch_relation(member, heartbeat.epoch)
-    error = EPOCH_ANSWERS[relation]
-    if error is not ErrorCode.NONE:
-        raise ApiError(error, _why_fenced(member, heartbeat.epoch, relation))
+    if EPOCH_ANSWERS[relation] is not ErrorCode.NONE:
+        raise group.fenced(member, heartbeat.epoch, previous_allowed=True)
     return member
-
-
-def unknown_member(group: ShareGroup, member_id: str) -> ApiError:
-    return ApiError(
-        ErrorCode.UNKNOWN_MEMBER_ID,
-        f"Member {member_id} is not a member of group {group.group_id}.",
-    )
 
 
 def epoch_relation(member: ShareMember, epoch: int) -> EpochRelation:
@@ -157,35 +124,14 @@ def epoch_relation(member: ShareMember, epoch: int) -> EpochRelation:
     return EpochRelation.SMALLER
 
 
-def _why_fenced(member: ShareMember, epoch: int, relation: EpochRelation) -> str:
-    greater = relation is EpochRelation.GREATER
-    which = "greater" if greater else "smaller"
-    previous = (
-        ""
-        if greater
-        else f", and it does not match the previous member epoch ({member.previous_epoch})"
-    )
-    return (
-        f"The share group member has a {which} member epoch ({epoch}) than the one known by the "
-        f"group coordinator ({member.epoch}){previous}. The member must abandon all its "
-        "partitions and rejoin."
-    )
-
-
 def _updated_member(member: ShareMember, heartbeat: ShareHeartbeat) -> ShareMember:
-    """The member with the fields of the heartbeat; the same object if none changes."""
-    new: dict[str, object] = {
+    sent = {
         "rack_id": heartbeat.rack_id,
         "topic_names": heartbeat.topic_names,
         "client_id": heartbeat.client_id,
         "client_host": heartbeat.client_host,
     }
-    changed = {
-        name: value
-        for name, value in new.items()
-        if value is not None and value != getattr(member, name)
-    }
-    return msgspec.structs.replace(member, **changed) if changed else member
+    return updated_member(member, sent)
 
 
 # ------------------------------------------------------------------------------- 1. the group epoch
@@ -240,23 +186,13 @@ def _update_target_assignment(group: ShareGroup, update: Update, now_ms: int) ->
     member_id = update.after.member_id
     update.assignment_epoch = group.assignment_epoch
     update.target = group.targets.get(member_id, NO_TARGET)
-    if group.assignment_epoch >= update.epoch or not _may_assign(group, now_ms):
+    if group.assignment_epoch >= update.epoch or not group.may_assign(now_ms):
         return
     members = {**group.members, member_id: update.after}
     targets = assign_simple(_spec(group, members), group.partitions.initialized_partitions())
-    for each in hash_order(members, string_hash):
-        target = targets.get(each, NO_TARGET)
-        if group.targets.get(each) != target:
-            update.changes.append(TargetAssignmentChange(each, target))
-    update.changes.append(TargetEpochChange(update.epoch, now_ms))
+    update.changes += target_changes(group, members, targets, NO_TARGET, update.epoch, now_ms)
     update.assignment_epoch = update.epoch
     update.target = targets.get(member_id, NO_TARGET)
-
-
-def _may_assign(group: ShareGroup, now_ms: int) -> bool:
-    if group.assignment_timestamp_ms == 0:
-        return True
-    return now_ms >= group.assignment_timestamp_ms + group.settings.assignment_interval_ms
 
 
 def _spec(group: ShareGroup, members: dict[str, ShareMember]) -> AssignorGroup:
@@ -327,8 +263,9 @@ def _start_initialization(group: ShareGroup, update: Update, now_ms: int) -> Non
 
 
 def on_leave(group: ShareGroup, leave: ShareLeave, _: int) -> None:
-    if leave.member_id not in group.members:
-        error = unknown_member(group, leave.member_id)
+    try:
+        group.known_member(leave.member_id)
+    except ApiError as error:
         result = ConsumerResult(error=error.error, message=error.message)
         group.effects.append(Reply(leave.callback, result))
         return

@@ -29,6 +29,9 @@ class ShareMember(msgspec.Struct, frozen=True, kw_only=True):
     client_host: str = ""
     topic_names: frozenset[str] = frozenset()
     assigned: Mapping[bytes, frozenset[int]] = msgspec.field(default_factory=dict)
+    # A share group revokes nothing.
+    revoking: Mapping[bytes, frozenset[int]] = msgspec.field(default_factory=dict)
+    rebalance_timeout_ms: int = 0
 
     @property
     def instance_id(self) -> None:

@@ -64,7 +64,7 @@ def alter_offsets(
     `then` gets an error of the whole request, or those of the partitions.
     """
     try:
-        group = shard.shares.get_or_new(group_id, "", create=True)
+        group = shard.shares.get(group_id) or shard.shares.new_group(group_id, [])
         _check_empty(group)
     except ApiError as error:
         then(error, {})
@@ -121,7 +121,9 @@ def delete_offsets(
     `then` gets an error of the whole request, or the results of the topics.
     """
     try:
-        group = shard.shares.get_or_new(group_id, f"Group {group_id} not found.", create=False)
+        group = shard.shares.get(group_id)
+        if group is None:
+            raise shard.shares.not_found(group_id, f"Group {group_id} not found.")
         _check_empty(group)
     except ApiError as error:
         then(error, [])

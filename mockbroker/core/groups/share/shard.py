@@ -1,8 +1,7 @@
 """The share groups of one shard: their requests in, their effects out.
 
-A request is passed to the group's state machine. Its changes are appended to the shard's partition
-as one batch, then applied, then answered. The first batch creates the group. Share state is
-initialized and deleted by the broker's persister, once the records about it are replicated.
+Share state is initialized and deleted by the broker's persister, once the records about it are
+replicated.
 
 Source: GroupCoordinatorShard, GroupCoordinatorService and GroupMetadataManager.
 """
@@ -13,37 +12,25 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
-from mockbroker.core.errors import ActionError, ApiError
-from mockbroker.core.groups.emitters import emit_moved
-from mockbroker.core.groups.events import ConsumerResult, Reply, Unload
-from mockbroker.core.groups.group import SHARE, required_members
-from mockbroker.core.groups.modern.runner import ModernRunner
+from mockbroker.core.errors import ActionError
+from mockbroker.core.groups.events import ConsumerResult
+from mockbroker.core.groups.group import SHARE
+from mockbroker.core.groups.modern.events import StoredChange
+from mockbroker.core.groups.modern.runner import ModernRunner, group_ints
+from mockbroker.core.groups.records import KeyValue
 from mockbroker.core.groups.runner import Assignments, ignore_result
-from mockbroker.core.groups.share.events import (
-    Change,
-    Effect,
-    GroupChange,
-    Initialize,
-    PartitionsChange,
-    ShareHeartbeat,
-    ShareLeave,
-    Store,
-    Stored,
-    TargetAssignmentChange,
-    TargetEpochChange,
-    is_tombstone,
-)
+from mockbroker.core.groups.share.events import Effect, Initialize, PartitionsChange, ShareLeave
 from mockbroker.core.groups.share.group import ShareGroup, ShareSettings
 from mockbroker.core.groups.share.machine import handle
 from mockbroker.core.groups.share.partitions import NO_PARTITIONS, Partitions, moved
-from mockbroker.core.groups.share.records import parse, record_of
+from mockbroker.core.groups.share.records import RECORD_TYPES
 from mockbroker.core.groups.share.state_requests import (
     UNINITIALIZED_OFFSET,
     first_error,
     initialize_request,
     partitions_of,
 )
-from mockbroker.core.groups.share.states import JOIN_EPOCH, PartitionEvent
+from mockbroker.core.groups.share.states import PartitionEvent
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
@@ -51,7 +38,6 @@ if TYPE_CHECKING:
     from mockbroker_protocol.messages.initialize_share_group_state import (
         InitializeShareGroupStateResponse,
     )
-    from mockbroker_protocol.records import Record
 
 NONE = ErrorCode.NONE
 
@@ -62,84 +48,38 @@ class ShareGroups(ModernRunner[ShareGroup, ShareSettings]):
     __slots__ = ()
 
     group_type = SHARE
+    group = ShareGroup
 
     # ------------------------------------------------------------------ requests of the share group
 
-    def share_heartbeat(self, group_id: str, heartbeat: ShareHeartbeat) -> None:
-        """ShareGroupHeartbeat of a member that joins or stays."""
-        create = heartbeat.epoch == JOIN_EPOCH
-        try:
-            group = self.get_or_new(group_id, f"Share group {group_id} not found.", create=create)
-        except ApiError as refused:
-            self._shard.answer(heartbeat.callback, _refusal(refused))
-        else:
-            self._run(group, heartbeat)
-
-    def share_leave(self, group_id: str, leave: ShareLeave) -> None:
-        """ShareGroupHeartbeat of a member that leaves."""
-        try:
-            group = self.get_or_new(group_id, f"Group {group_id} not found.", create=False)
-        except ApiError as refused:
-            self._shard.answer(leave.callback, _refusal(refused))
-        else:
-            self._run(group, leave)
-
-    def get_or_new(self, group_id: str, not_found: str, *, create: bool) -> ShareGroup:
-        """The group, or a new one that is not in the shard's table yet.
-
-        Raises ApiError with the message `not_found`, or if the group has another type.
-        """
-        group = self.get(group_id)
-        if group is not None:
-            return group
+    def new_group(self, group_id: str, preceding: list[KeyValue]) -> ShareGroup:  # noqa: ARG002
         if group_id in self._shard.groups:
-            not_found = f"Group {group_id} is not a share group."
-        elif create:
-            return ShareGroup(group_id, self.settings(group_id), self._topics)
-        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, not_found)
+            raise self.not_found(group_id, "")
+        return self._empty_group(group_id)
 
-    # ------------------------------------------------------------------------------ whole groups
+    @staticmethod
+    def refusal(error: ErrorCode, message: str | None) -> ConsumerResult:
+        return ConsumerResult(error=error, message=message)
 
-    def unload(self, group: ShareGroup) -> None:
-        handle(group, Unload(), self._shard.now_ms(group.group_id))  # no request waits
-
-    def on_deleted(self, group: ShareGroup) -> None:
-        handle(group, Unload(), self._shard.now_ms(group.group_id))
+    # ------------------------------------------------------------------------------------ settings
 
     @staticmethod
     def read_settings(configs: ClusterConfigs, group_id: str) -> ShareSettings:
-        def own(name: str) -> int:
-            value = configs.group_value(group_id, name)
-            assert isinstance(value, int)
-            return value
-
         return ShareSettings(
-            session_timeout_ms=own("share.session.timeout.ms"),
-            heartbeat_interval_ms=own("share.heartbeat.interval.ms"),
-            assignment_interval_ms=own("share.assignment.interval.ms"),
+            **group_ints(
+                configs,
+                group_id,
+                "share",
+                "session_timeout_ms",
+                "heartbeat_interval_ms",
+                "assignment_interval_ms",
+            ),
             initialize_retry_ms=max(
                 configs.get_int("group.share.initialize.retry.interval.ms"),
                 configs.get_int("offsets.commit.timeout.ms"),
             ),
             size_max=configs.get_int("group.share.max.size"),
         )
-
-    # ------------------------------------------------------------------------------------ loading
-
-    def replay_record(self, record: Record, now_ms: int) -> None:
-        """Apply a change from the log. A change that is no tombstone creates the group."""
-        stored = parse(record)
-        assert stored is not None
-        group_id, change = stored.group_id, stored.change
-        group = self.get(group_id)
-        if group is None:
-            if is_tombstone(change):
-                return
-            group = ShareGroup(group_id, self.settings(group_id), self._topics)
-            self._shard.put_group(group)
-        group.apply((change,), now_ms)
-        if isinstance(change, GroupChange) and group.dead:
-            self._shard.remove_group(group_id)
 
     # ----------------------------------------------------------------------------- share partitions
 
@@ -211,24 +151,18 @@ class ShareGroups(ModernRunner[ShareGroup, ShareSettings]):
         """Write one change for each of several groups, and apply them."""
         if not changes:
             return NONE
-        error, _ = self._shard.append([record_of(*each) for each in changes.items()])
+        error, _ = self._shard.append([RECORD_TYPES.record_of(*each) for each in changes.items()])
         if error is NONE:
             groups = self.all()
             for group_id, change in changes.items():
-                groups[group_id].apply((change,), self._shard.now_ms(group_id))
+                self._apply_changes(groups[group_id], (change,))
         return error
 
     # ------------------------------------------------------------------------------------- actions
 
-    def rebalance(self, group: ShareGroup) -> None:
-        self._act(group, (GroupChange(group.epoch + 1, group.metadata_hash),))
-
     def expire(self, group: ShareGroup, member_ids: Sequence[str]) -> None:
         for member_id in member_ids:
-            self._run(group, ShareLeave(callback=ignore_result, member_id=member_id))
-
-    def kick(self, group: ShareGroup, member_ids: Sequence[str]) -> None:
-        self.expire(group, member_ids)
+            self.run(group, ShareLeave(callback=ignore_result, member_id=member_id))
 
     def fence_instance(self, group: ShareGroup, instance_id: str) -> NoReturn:
         raise ActionError(
@@ -237,75 +171,28 @@ class ShareGroups(ModernRunner[ShareGroup, ShareSettings]):
         )
 
     def assign(self, group: ShareGroup, assignments: Assignments) -> None:
-        epoch = group.epoch + 1
-        changes: list[Change] = [GroupChange(epoch, group.metadata_hash)]
-        for pattern, topics in assignments.items():
-            target = {self._topic_id(topic): frozenset(ps) for topic, ps in topics.items()}
-            changes += (
-                TargetAssignmentChange(each, target) for each in required_members(group, pattern)
-            )
-        if assignments:
-            changes.append(TargetEpochChange(epoch, self._runtime.now_ms()))
-        self._act(group, tuple(changes))
+        super().assign(group, assignments)
         group.targets_overridden = bool(assignments)
-
-    def _topic_id(self, name: str) -> bytes:
-        topic = self._topics.by_name(name)
-        if topic is None:
-            raise ActionError(f"there is no topic {name!r}")
-        return topic.topic_id
-
-    def _act(self, group: ShareGroup, changes: tuple[Change, ...]) -> None:
-        """Store and apply the changes of an action."""
-        self._apply(group, [Store(changes=changes)])
-        self._shard.rearm(group)
 
     # -------------------------------------------------------------------------- events and effects
 
-    def run(self, group: ShareGroup, event: object) -> None:
-        self._run(group, event)
+    def _handle(self, group: ShareGroup, event: object) -> list[Effect]:
+        return handle(group, event, self._shard.now_ms(group.group_id))
 
-    def _run(self, group: ShareGroup, event: object) -> None:
-        shard = self._shard
-        shard.mark_changed()
-        group.settings = self.settings(group.group_id)
-        self._apply(group, handle(group, event, shard.now_ms(group.group_id)))
-        if shard.groups.get(group.group_id) is group:
-            shard.rearm(group)
+    def _carry_out(self, group: ShareGroup, effect: object) -> None:
+        assert isinstance(effect, Initialize)
+        self._shard.when_replicated(partial(self._initialize, group.group_id, effect))
 
-    def _apply(self, group: ShareGroup, effects: list[Effect]) -> None:
-        for effect in effects:
-            if isinstance(effect, Reply):
-                self._shard.answer(effect.callback, effect.result)
-            elif isinstance(effect, Store):
-                self._store(group, effect)
-            else:
-                self._shard.when_replicated(partial(self._initialize, group.group_id, effect))
-
-    def _store(self, group: ShareGroup, store: Store) -> None:
-        former = (group.state, group.epoch) if self._runtime.on_event else None
-        error = self._append(group, store.changes)
-        now_ms = self._shard.now_ms(group.group_id)
-        self._apply(group, handle(group, Stored(store, error), now_ms))
-        if former is not None and former != (group.state, group.epoch):
-            node_id = self._shard.coordinator.broker_id
-            emit_moved(
-                self._runtime, node_id, group, former[0].value, group.state_name, group.epoch
-            )
-
-    def _write(self, group: ShareGroup, changes: tuple[Change, ...]) -> ErrorCode:
+    def _write(self, group: ShareGroup, changes: tuple[StoredChange, ...]) -> ErrorCode:
         """Append changes that no event of the machine has caused, and apply them."""
-        error = self._append(group, changes)
+        error, _ = self._append(group, changes)
         if error is NONE:
-            group.apply(changes, self._shard.now_ms(group.group_id))
+            self._apply_changes(group, changes)
         return error
 
-    def _append(self, group: ShareGroup, changes: tuple[Change, ...]) -> ErrorCode:
-        """Append changes as one batch; the first batch of a group puts it into the table."""
-        error, _ = self._shard.append([record_of(group.group_id, each) for each in changes])
-        if error is NONE and self._shard.groups.get(group.group_id) is not group:
-            self._shard.put_group(group)
-        return error
+    def _apply_changes(self, group: ShareGroup, changes: tuple[StoredChange, ...]) -> None:
+        group.timers.now_ms = self._shard.now_ms(group.group_id)
+        group.apply(changes)
 
 
 def deletable_partitions(group: ShareGroup) -> dict[bytes, frozenset[int]]:
@@ -319,7 +206,3 @@ def deletable_partitions(group: ShareGroup) -> dict[bytes, frozenset[int]]:
         if topic is not None:
             which[topic_id] = which.get(topic_id, frozenset()) | frozenset(range(topic.partitions))
     return which
-
-
-def _refusal(refused: ApiError) -> ConsumerResult:
-    return ConsumerResult(error=refused.error, message=refused.message)

@@ -30,9 +30,6 @@ from typing import NamedTuple
 
 from mockbroker_protocol import ErrorCode
 
-LEAVE_EPOCH = -1  # in a request: the member leaves; in a member: its assignment is gone
-JOIN_EPOCH = 0
-
 
 class GroupState(Enum):
     """States, with their names in ShareGroupDescribe and ListGroups."""

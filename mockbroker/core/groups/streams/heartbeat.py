@@ -11,26 +11,36 @@ import msgspec
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.groups.events import Reply
-from mockbroker.core.groups.modern.timers import SetTimer, TimerKind
+from mockbroker.core.groups.modern.events import (
+    JOIN_EPOCH,
+    MemberChange,
+    StoredChange,
+    current_assignment_change,
+)
+from mockbroker.core.groups.modern.heartbeat import (
+    in_unknown_state,
+    rebalance_timer,
+    session_timer,
+    updated_member,
+)
+from mockbroker.core.groups.modern.machine import submit
+from mockbroker.core.groups.modern.timers import SetTimer
 from mockbroker.core.groups.modern.topics import metadata_hash
 from mockbroker.core.groups.streams.configured import ConfiguredTopology, configure
 from mockbroker.core.groups.streams.endpoints import endpoint_partitions
 from mockbroker.core.groups.streams.events import (
-    Change,
     GroupChange,
-    MemberChange,
     SentTopology,
-    Store,
     StreamsHeartbeat,
+    StreamsStore,
     TopologyChange,
     Unstored,
-    current_assignment_change,
 )
 from mockbroker.core.groups.streams.group import StreamsGroup
 from mockbroker.core.groups.streams.members import NO_TOPOLOGY, StreamsMember
 from mockbroker.core.groups.streams.reconcile import ReconcileInput, reconcile
 from mockbroker.core.groups.streams.results import Status, StreamsResult
-from mockbroker.core.groups.streams.states import JOIN_EPOCH, MemberState, StatusCode
+from mockbroker.core.groups.streams.states import StatusCode
 from mockbroker.core.groups.streams.targets import new_targets
 from mockbroker.core.groups.streams.tasks import (
     NO_TASKS,
@@ -56,7 +66,7 @@ class MemberUpdate(msgspec.Struct):
     topology: Topology
     configured: ConfiguredTopology
     metadata_hash: int
-    changes: list[Change]
+    changes: list[StoredChange]
     statuses: list[Status]
     timers: list[SetTimer]
     epoch: int
@@ -79,24 +89,16 @@ def on_heartbeat(group: StreamsGroup, heartbeat: StreamsHeartbeat, now_ms: int) 
         return
     if heartbeat.shutdown and group.shutdown_by is None:
         group.shutdown_by = heartbeat.member_id
-    session_ms = now_ms + group.settings.session_timeout_ms
-    update.timers.append(SetTimer(TimerKind.SESSION, heartbeat.member_id, session_ms))
-    unstored = Unstored(configured=update.configured, compared_version=group.topics.version)
-    answer = Reply(heartbeat.callback, result)
-    if update.changes:
-        group.effects.append(
-            Store(
-                changes=tuple(update.changes),
-                unstored=unstored,
-                answer=answer,
-                timers=tuple(update.timers),
-            )
-        )
-        return
-    group.apply_unstored(unstored)
-    for timer in update.timers:
-        group.timers.set(timer)
-    group.effects.append(answer)
+    update.timers.append(session_timer(group, heartbeat.member_id, now_ms))
+    submit(
+        group,
+        StreamsStore(
+            changes=tuple(update.changes),
+            unstored=Unstored(configured=update.configured, compared_version=group.topics.version),
+            answer=Reply(heartbeat.callback, result),
+            timers=tuple(update.timers),
+        ),
+    )
 
 
 # ------------------------------------------------------------------ 1. the member, 2. the topology
@@ -104,16 +106,15 @@ def on_heartbeat(group: StreamsGroup, heartbeat: StreamsHeartbeat, now_ms: int) 
 
 def _member_update(group: StreamsGroup, heartbeat: StreamsHeartbeat) -> MemberUpdate:
     joins = heartbeat.epoch == JOIN_EPOCH
-    size_max = group.settings.size_max
-    if joins and len(group.members) >= size_max:
-        raise ApiError(
-            ErrorCode.GROUP_MAX_SIZE_REACHED,
-            f"The streams group has reached its maximum capacity of {size_max} members.",
-        )
-    before = known_member(group, heartbeat.member_id, create=joins)
-    _check_epoch(before, heartbeat)
+    if joins:
+        group.check_size(None)
+    if joins and heartbeat.member_id not in group.members:
+        before = group.new_member(heartbeat.member_id)
+    else:
+        before = group.known_member(heartbeat.member_id)
+    _check_epoch(group, before, heartbeat)
     after = _updated_member(before, heartbeat)
-    changes: list[Change] = []
+    changes: list[StoredChange] = []
     if after != before:
         changes.append(MemberChange(after.member_id, after))
     topology = _topology(group, heartbeat.topology, changes)
@@ -133,20 +134,7 @@ def _member_update(group: StreamsGroup, heartbeat: StreamsHeartbeat) -> MemberUp
     )
 
 
-def known_member(group: StreamsGroup, member_id: str, *, create: bool = False) -> StreamsMember:
-    """The member, or a new one. Raises ApiError (UNKNOWN_MEMBER_ID)."""
-    member = group.members.get(member_id)
-    if member is None:
-        if not create:
-            raise ApiError(
-                ErrorCode.UNKNOWN_MEMBER_ID,
-                f"Member {member_id} is not a member of group {group.group_id}.",
-            )
-        member = StreamsMember(member_id=member_id)
-    return member
-
-
-def _check_epoch(member: StreamsMember, heartbeat: StreamsHeartbeat) -> None:
+def _check_epoch(group: StreamsGroup, member: StreamsMember, heartbeat: StreamsHeartbeat) -> None:
     epoch, assigned = heartbeat.epoch, member.assigned
     if epoch in (JOIN_EPOCH, member.epoch):
         return
@@ -159,21 +147,14 @@ def _check_epoch(member: StreamsMember, heartbeat: StreamsHeartbeat) -> None:
         and owns_only(heartbeat.warmup, assigned.warmup)
     )
     if not lost_answer:
-        which = "greater" if epoch > member.epoch else "smaller"
-        raise ApiError(
-            ErrorCode.FENCED_MEMBER_EPOCH,
-            f"The streams group member has a {which} member epoch ({epoch}) than the one known by "
-            f"the group coordinator ({member.epoch}). The member must abandon all its partitions "
-            "and rejoin.",
-        )
+        raise group.fenced(member, epoch)
 
 
 def _updated_member(member: StreamsMember, heartbeat: StreamsHeartbeat) -> StreamsMember:
-    """The member with the fields of the heartbeat; the same object if none changes."""
     tags, topology = heartbeat.client_tags, heartbeat.topology
     if tags is not None and len(dict(tags)) < len(tags):
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # a map of Kafka refuses equal keys
-    new: dict[str, object] = {
+    sent = {
         "rack_id": heartbeat.rack_id,
         "rebalance_timeout_ms": heartbeat.rebalance_timeout_ms,
         "topology_epoch": None if topology is None else topology.epoch,
@@ -183,15 +164,12 @@ def _updated_member(member: StreamsMember, heartbeat: StreamsHeartbeat) -> Strea
         "endpoint": heartbeat.endpoint,
         "client_tags": None if tags is None else dict(tags),
     }
-    changed = {
-        name: value
-        for name, value in new.items()
-        if value is not None and value != getattr(member, name)
-    }
-    return msgspec.structs.replace(member, **changed) if changed else member
+    return updated_member(member, sent)
 
 
-def _topology(group: StreamsGroup, sent: SentTopology | None, changes: list[Change]) -> Topology:
+def _topology(
+    group: StreamsGroup, sent: SentTopology | None, changes: list[StoredChange]
+) -> Topology:
     """The topology of the group; the first one sent becomes that."""
     known = group.topology
     if sent is None:
@@ -213,7 +191,7 @@ def _topology(group: StreamsGroup, sent: SentTopology | None, changes: list[Chan
 def _compared(group: StreamsGroup, topology: Topology) -> tuple[int, ConfiguredTopology]:
     """The hash of the required topics, and the topology configured anew if one of them changed."""
     known = group.configured
-    if known is not None and group.compared_version == group.topics.version:
+    if known is not None and group.compared_metadata_version == group.topics.version:
         return group.metadata_hash, known
     new_hash = metadata_hash(group.topics, topology.required_topics())
     if known is None or new_hash != group.metadata_hash:
@@ -280,7 +258,7 @@ def _update_target(group: StreamsGroup, update: MemberUpdate, now_ms: int) -> No
     update.target = group.target_of(update.after.member_id)
     if group.assignment_epoch >= update.epoch:
         return
-    if not may_assign(group, now_ms):
+    if not group.may_assign(now_ms):
         detail = "Assignment delayed due to the configured assignment interval."
         update.statuses.append(Status(StatusCode.ASSIGNMENT_DELAYED, detail))
         return
@@ -289,13 +267,6 @@ def _update_target(group: StreamsGroup, update: MemberUpdate, now_ms: int) -> No
     update.changes += changes
     update.assignment_epoch = update.epoch
     update.target = targets[update.after.member_id]
-
-
-def may_assign(group: StreamsGroup, now_ms: int) -> bool:
-    """Whether the assignment interval is over."""
-    if group.assignment_timestamp_ms == 0:
-        return True
-    return now_ms >= group.assignment_timestamp_ms + group.settings.assignment_interval_ms
 
 
 # -------------------------------------------------------------------------------- 5. reconciliation
@@ -312,24 +283,12 @@ def _reconcile(
     )
     reconciled = reconcile(member, inputs)
     if reconciled is None:
-        raise ApiError(
-            ErrorCode.FENCED_MEMBER_EPOCH,
-            "The streams group member is in a unknown state. The member must abandon all its tasks "
-            "and rejoin.",
-        )
+        raise in_unknown_state(group.group_type, "tasks")
     if reconciled == member:
         return
     update.after = reconciled
     update.changes.append(current_assignment_change(reconciled))
-    must_revoke = reconciled.state is MemberState.UNREVOKED
-    update.timers.append(
-        SetTimer(
-            TimerKind.REBALANCE,
-            reconciled.member_id,
-            now_ms + reconciled.rebalance_timeout_ms if must_revoke else None,
-            reconciled.epoch if must_revoke else None,
-        )
-    )
+    update.timers.append(rebalance_timer(group, reconciled, now_ms))
 
 
 def _reported(heartbeat: StreamsHeartbeat) -> Tasks | None:

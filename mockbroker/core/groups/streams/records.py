@@ -1,28 +1,20 @@
-"""Records of streams groups in `__consumer_offsets`, one for each change.
+"""Records of streams groups in `__consumer_offsets`, with lists sorted.
 
-Kafka 4.3 writes all of them as value v0, with lists sorted. Source:
-StreamsCoordinatorRecordHelpers.
+Source: StreamsCoordinatorRecordHelpers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
-import msgspec
-
-from mockbroker.core.groups.modern.records import parse_change
-from mockbroker.core.groups.records import KeyValue
-from mockbroker.core.groups.streams.events import (
-    Change,
-    CurrentAssignment,
-    CurrentAssignmentChange,
-    GroupChange,
-    MemberChange,
-    TargetAssignmentChange,
-    TargetEpochChange,
-    TopologyChange,
+from mockbroker.core.groups.modern.events import CurrentAssignment
+from mockbroker.core.groups.modern.records import (
+    Conversion,
+    RecordType,
+    modern_records,
+    value_records,
 )
+from mockbroker.core.groups.streams.events import GroupChange, TopologyChange
 from mockbroker.core.groups.streams.members import Endpoint, StreamsMember
 from mockbroker.core.groups.streams.states import MemberState
 from mockbroker.core.groups.streams.tasks import OwnedTasks, TaskEpochs, Tasks, TaskSets
@@ -32,7 +24,6 @@ from mockbroker.core.groups.streams.topology import (
     Subtopology,
     Topology,
 )
-from mockbroker_protocol.internal_topics import CONSUMER_OFFSETS
 from mockbroker_protocol.messages import consumer_offsets as stored
 from mockbroker_protocol.messages.consumer_offsets import (
     StreamsGroupCurrentMemberAssignmentValueTaskIds as CurrentTaskIds,
@@ -43,31 +34,11 @@ from mockbroker_protocol.messages.consumer_offsets import (
 from mockbroker_protocol.messages.consumer_offsets import (
     StreamsGroupTopologyValueTopicInfo as TopicInfo,
 )
-from mockbroker_protocol.records import Record
 
 
-class StreamsRecord(msgspec.Struct, frozen=True):
-    """A decoded record."""
-
-    group_id: str
-    change: Change
-
-
-# ------------------------------------------------------------------------------------------ writing
-
-
-def record_of(group_id: str, change: Change) -> KeyValue:
-    """The record of one change; a tombstone if the change removes something."""
-    key, value = _WRITERS[type(change)](group_id, change)
-    encoded = None if value is None else CONSUMER_OFFSETS.encode_value(value)
-    return CONSUMER_OFFSETS.encode_key(key), encoded
-
-
-def _group(group_id: str, change: GroupChange) -> tuple[object, object]:
-    key = stored.StreamsGroupMetadataKey(group_id=group_id)
-    if change.epoch is None:
-        return key, None
-    return key, stored.StreamsGroupMetadataValue(
+def _write_group(change: GroupChange) -> stored.StreamsGroupMetadataValue:
+    assert change.epoch is not None
+    return stored.StreamsGroupMetadataValue(
         epoch=change.epoch,
         metadata_hash=change.metadata_hash,
         validated_topology_epoch=change.validated_epoch,
@@ -78,12 +49,8 @@ def _group(group_id: str, change: GroupChange) -> tuple[object, object]:
     )
 
 
-def _topology(group_id: str, change: TopologyChange) -> tuple[object, object]:
-    key = stored.StreamsGroupTopologyKey(group_id=group_id)
-    topology = change.topology
-    if topology is None:
-        return key, None
-    return key, stored.StreamsGroupTopologyValue(
+def _write_topology(topology: Topology) -> stored.StreamsGroupTopologyValue:
+    return stored.StreamsGroupTopologyValue(
         epoch=topology.epoch,
         subtopologies=[
             stored.Subtopology(
@@ -121,13 +88,9 @@ def _topic_lines(topics: Iterable[InternalTopic]) -> list[TopicInfo]:
     ]
 
 
-def _member(group_id: str, change: MemberChange) -> tuple[object, object]:
-    key = stored.StreamsGroupMemberMetadataKey(group_id=group_id, member_id=change.member_id)
-    member = change.member
-    if member is None:
-        return key, None
+def _write_member(member: StreamsMember) -> stored.StreamsGroupMemberMetadataValue:
     endpoint = member.endpoint
-    return key, stored.StreamsGroupMemberMetadataValue(
+    return stored.StreamsGroupMemberMetadataValue(
         instance_id=member.instance_id,
         rack_id=member.rack_id,
         client_id=member.client_id,
@@ -145,23 +108,8 @@ def _member(group_id: str, change: MemberChange) -> tuple[object, object]:
     )
 
 
-def _target_epoch(group_id: str, change: TargetEpochChange) -> tuple[object, object]:
-    key = stored.StreamsGroupTargetAssignmentMetadataKey(group_id=group_id)
-    if change.epoch is None:
-        return key, None
-    return key, stored.StreamsGroupTargetAssignmentMetadataValue(
-        assignment_epoch=change.epoch, assignment_timestamp=change.timestamp_ms
-    )
-
-
-def _target(group_id: str, change: TargetAssignmentChange) -> tuple[object, object]:
-    key = stored.StreamsGroupTargetAssignmentMemberKey(
-        group_id=group_id, member_id=change.member_id
-    )
-    target = change.target
-    if target is None:
-        return key, None
-    return key, stored.StreamsGroupTargetAssignmentMemberValue(
+def _write_target(target: Tasks) -> stored.StreamsGroupTargetAssignmentMemberValue:
+    return stored.StreamsGroupTargetAssignmentMemberValue(
         active_tasks=_target_lines(target.active),
         standby_tasks=_target_lines(target.standby),
         warmup_tasks=_target_lines(target.warmup),
@@ -174,14 +122,10 @@ def _target_lines(tasks: TaskSets) -> list[TargetTaskIds]:
     ]
 
 
-def _current(group_id: str, change: CurrentAssignmentChange) -> tuple[object, object]:
-    key = stored.StreamsGroupCurrentMemberAssignmentKey(
-        group_id=group_id, member_id=change.member_id
-    )
-    current = change.current
-    if current is None:
-        return key, None
-    return key, stored.StreamsGroupCurrentMemberAssignmentValue(
+def _write_current(
+    current: CurrentAssignment[OwnedTasks],
+) -> stored.StreamsGroupCurrentMemberAssignmentValue:
+    return stored.StreamsGroupCurrentMemberAssignmentValue(
         member_epoch=current.epoch,
         previous_member_epoch=current.previous_epoch,
         state=current.state,
@@ -212,38 +156,12 @@ def _current_lines(tasks: TaskSets) -> list[CurrentTaskIds]:
     ]
 
 
-_WRITERS: dict[type, Callable[[str, Any], tuple[object, object]]] = {
-    GroupChange: _group,
-    TopologyChange: _topology,
-    MemberChange: _member,
-    TargetEpochChange: _target_epoch,
-    TargetAssignmentChange: _target,
-    CurrentAssignmentChange: _current,
-}
-
-
-# ------------------------------------------------------------------------------------------ reading
-
-
-def parse(record: Record) -> StreamsRecord | None:
-    """The decoded record, or None if it is not a record of streams groups.
-
-    Raises DecodeError if key or value do not have the format of their version.
-    """
-    parsed = parse_change(record, _READERS)
-    return None if parsed is None else StreamsRecord(*parsed)
-
-
-def _read_group(_: object, value: stored.StreamsGroupMetadataValue | None) -> GroupChange:
-    if value is None:
-        return GroupChange(None)
+def _read_group(value: stored.StreamsGroupMetadataValue) -> GroupChange:
     configs = {each.key: each.value for each in value.last_assignment_configs or ()}
     return GroupChange(value.epoch, value.metadata_hash, value.validated_topology_epoch, configs)
 
 
-def _read_topology(_: object, value: stored.StreamsGroupTopologyValue | None) -> TopologyChange:
-    if value is None:
-        return TopologyChange(None)
+def _read_topology(value: stored.StreamsGroupTopologyValue) -> Topology:
     by_id = {
         each.subtopology_id: Subtopology(
             each.subtopology_id,
@@ -263,7 +181,7 @@ def _read_topology(_: object, value: stored.StreamsGroupTopologyValue | None) ->
         )
         for each in value.subtopologies
     }
-    return TopologyChange(Topology(value.epoch, by_id))
+    return Topology(value.epoch, by_id)
 
 
 def _read_topics(lines: Iterable[TopicInfo]) -> tuple[InternalTopic, ...]:
@@ -278,15 +196,10 @@ def _read_topics(lines: Iterable[TopicInfo]) -> tuple[InternalTopic, ...]:
     )
 
 
-def _read_member(
-    key: stored.StreamsGroupMemberMetadataKey,
-    value: stored.StreamsGroupMemberMetadataValue | None,
-) -> MemberChange:
-    if value is None:
-        return MemberChange(key.member_id, None)
+def _read_member(value: stored.StreamsGroupMemberMetadataValue, member_id: str) -> StreamsMember:
     endpoint = value.user_endpoint
-    member = StreamsMember(
-        member_id=key.member_id,
+    return StreamsMember(
+        member_id=member_id,
         instance_id=value.instance_id,
         rack_id=value.rack_id,
         client_id=value.client_id,
@@ -297,40 +210,22 @@ def _read_member(
         endpoint=None if endpoint is None else Endpoint(endpoint.host, endpoint.port),
         client_tags={each.key: each.value for each in value.client_tags},
     )
-    return MemberChange(key.member_id, member)
 
 
-def _read_target_epoch(
-    _: object, value: stored.StreamsGroupTargetAssignmentMetadataValue | None
-) -> TargetEpochChange:
-    if value is None:
-        return TargetEpochChange(None)
-    return TargetEpochChange(value.assignment_epoch, value.assignment_timestamp)
-
-
-def _read_target(
-    key: stored.StreamsGroupTargetAssignmentMemberKey,
-    value: stored.StreamsGroupTargetAssignmentMemberValue | None,
-) -> TargetAssignmentChange:
-    if value is None:
-        return TargetAssignmentChange(key.member_id, None)
-    target = Tasks(
+def _read_target(value: stored.StreamsGroupTargetAssignmentMemberValue) -> Tasks:
+    return Tasks(
         _read_tasks(value.active_tasks),
         _read_tasks(value.standby_tasks),
         _read_tasks(value.warmup_tasks),
     )
-    return TargetAssignmentChange(key.member_id, target)
 
 
 def _read_current(
-    key: stored.StreamsGroupCurrentMemberAssignmentKey,
-    value: stored.StreamsGroupCurrentMemberAssignmentValue | None,
-) -> CurrentAssignmentChange:
-    if value is None:
-        return CurrentAssignmentChange(key.member_id, None)
+    value: stored.StreamsGroupCurrentMemberAssignmentValue,
+) -> CurrentAssignment[OwnedTasks]:
     known = value.state in MemberState._value2member_map_
     epoch = value.member_epoch
-    current = CurrentAssignment(
+    return CurrentAssignment(
         epoch,
         value.previous_member_epoch,
         MemberState(value.state) if known else MemberState.UNKNOWN,
@@ -345,7 +240,6 @@ def _read_current(
             _read_tasks(value.warmup_tasks_pending_revocation),
         ),
     )
-    return CurrentAssignmentChange(key.member_id, current)
 
 
 def _read_tasks(lines: Iterable[TargetTaskIds | CurrentTaskIds]) -> TaskSets:
@@ -363,11 +257,11 @@ def _read_epochs(lines: Iterable[CurrentTaskIds], member_epoch: int) -> TaskEpoc
     return found
 
 
-_READERS: dict[type, Callable[[Any, Any], Change]] = {
-    stored.StreamsGroupMetadataKey: _read_group,
-    stored.StreamsGroupTopologyKey: _read_topology,
-    stored.StreamsGroupMemberMetadataKey: _read_member,
-    stored.StreamsGroupTargetAssignmentMetadataKey: _read_target_epoch,
-    stored.StreamsGroupTargetAssignmentMemberKey: _read_target,
-    stored.StreamsGroupCurrentMemberAssignmentKey: _read_current,
-}
+RECORD_TYPES = modern_records(
+    "StreamsGroup",
+    Conversion(_write_member, _read_member),
+    Conversion(_write_target, _read_target),
+    Conversion(_write_current, _read_current),
+    RecordType(GroupChange, stored.StreamsGroupMetadataKey, _write_group, _read_group),
+    value_records(TopologyChange, stored.StreamsGroupTopologyKey, _write_topology, _read_topology),
+)

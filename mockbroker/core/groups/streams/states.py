@@ -37,10 +37,6 @@ from typing import NamedTuple
 
 from mockbroker_protocol import ErrorCode
 
-LEAVE_EPOCH = -1
-STATIC_LEAVE_EPOCH = -2
-JOIN_EPOCH = 0
-
 
 class GroupState(Enum):
     """States, with their names in StreamsGroupDescribe and ListGroups."""

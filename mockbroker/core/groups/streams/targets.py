@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mockbroker.core.groups.modern.events import StoredChange
+from mockbroker.core.groups.modern.heartbeat import target_changes
 from mockbroker.core.groups.streams.configured import ConfiguredTopology
-from mockbroker.core.groups.streams.events import (
-    Change,
-    TargetAssignmentChange,
-    TargetEpochChange,
-)
 from mockbroker.core.groups.streams.group import StreamsGroup
 from mockbroker.core.groups.streams.members import StreamsMember
 from mockbroker.core.groups.streams.sticky import (
@@ -18,8 +15,6 @@ from mockbroker.core.groups.streams.sticky import (
     assign_sticky,
 )
 from mockbroker.core.groups.streams.tasks import NO_TASKS, Tasks
-from mockbroker.core.hashing.java_hash import string_hash
-from mockbroker.core.hashing.java_hash_map import hash_order
 
 
 def new_targets(
@@ -28,7 +23,7 @@ def new_targets(
     configured: ConfiguredTopology,
     epoch: int,
     now_ms: int,
-) -> tuple[Mapping[str, Tasks], list[Change]]:
+) -> tuple[Mapping[str, Tasks], list[StoredChange]]:
     """The targets of `members` at an assignment epoch, and the changes that store them.
 
     Nobody gets a task as long as the topology is not ready.
@@ -47,10 +42,4 @@ def new_targets(
         )
     else:
         targets = dict.fromkeys(members, NO_TASKS)
-    changes: list[Change] = [
-        TargetAssignmentChange(member_id, targets[member_id])
-        for member_id in hash_order(members, string_hash)
-        if group.targets.get(member_id) != targets[member_id]
-    ]
-    changes.append(TargetEpochChange(epoch, now_ms))
-    return targets, changes
+    return targets, target_changes(group, members, targets, NO_TASKS, epoch, now_ms)

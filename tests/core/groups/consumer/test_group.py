@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
-from mockbroker.core.groups.consumer.events import (
-    CurrentAssignment,
-    CurrentAssignmentChange,
-    MemberChange,
-    RegexChange,
-    ResolvedRegex,
-)
+from mockbroker.core.groups.consumer.events import RegexChange, ResolvedRegex
 from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings, Counter
 from mockbroker.core.groups.consumer.members import ConsumerMember
 from mockbroker.core.groups.consumer.states import MemberState
+from mockbroker.core.groups.modern.events import (
+    CurrentAssignment,
+    CurrentAssignmentChange,
+    MemberChange,
+)
 from tests.support.consumer_playbook import Playbook, Topics, join, leave, topic_id
 
 T = topic_id("t")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.groups.consumer.events import GroupChange, RegexChange
+from mockbroker.core.groups.consumer.events import RegexChange
 from mockbroker.core.groups.consumer.states import MIGRATION_POLICIES, GroupState
 from mockbroker.core.groups.events import Leave, Leaver, LeaveResult
+from mockbroker.core.groups.modern.events import GroupChange
 from mockbroker_protocol import ErrorCode
 from tests.support.consumer_playbook import (
     SESSION_MS,

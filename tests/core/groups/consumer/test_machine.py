@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.groups.consumer.events import Store
 from mockbroker.core.groups.consumer.machine import handle
 from mockbroker.core.groups.consumer.states import GroupState, MemberState
 from mockbroker.core.groups.events import Delete, Loaded, Unload
+from mockbroker.core.groups.modern.events import Store
 from mockbroker_protocol import ErrorCode
 from tests.support.consumer_playbook import (
     REBALANCE_MS,

@@ -5,21 +5,23 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.groups.consumer.events import (
-    Change,
+    RegexChange,
+    ResolvedRegex,
+    SubscriptionMetadataTombstone,
+)
+from mockbroker.core.groups.consumer.members import ClassicMember, ConsumerMember
+from mockbroker.core.groups.consumer.records import RECORD_TYPES
+from mockbroker.core.groups.consumer.states import MemberState
+from mockbroker.core.groups.modern.events import (
     CurrentAssignment,
     CurrentAssignmentChange,
     GroupChange,
     MemberChange,
-    RegexChange,
-    ResolvedRegex,
-    SubscriptionMetadataTombstone,
+    StoredChange,
     TargetAssignmentChange,
     TargetEpochChange,
-    is_tombstone,
 )
-from mockbroker.core.groups.consumer.members import ClassicMember, ConsumerMember
-from mockbroker.core.groups.consumer.records import ConsumerRecord, parse, record_of
-from mockbroker.core.groups.consumer.states import MemberState
+from mockbroker.core.groups.modern.records import GroupRecord
 from mockbroker_protocol.internal_topics import CONSUMER_OFFSETS
 from mockbroker_protocol.messages.consumer_offsets import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -49,7 +51,7 @@ CLASSIC = ConsumerMember(
 )
 CURRENT = CurrentAssignment(4, 3, MemberState.UNREVOKED, {T: {0: 2, 5: 4}}, {U: {1: 3}})
 
-CHANGES: list[tuple[int, Change]] = [
+CHANGES: list[tuple[int, StoredChange]] = [
     (3, GroupChange(4, -5)),
     (3, GroupChange(None)),
     (4, SubscriptionMetadataTombstone()),
@@ -73,11 +75,11 @@ def record(key: bytes, value: bytes | None) -> Record:
 
 
 @pytest.mark.parametrize(("kind", "change"), CHANGES)
-def test_a_change_survives_the_log(kind: int, change: Change) -> None:
-    key, value = record_of("g", change)
+def test_a_change_survives_the_log(kind: int, change: StoredChange) -> None:
+    key, value = RECORD_TYPES.record_of("g", change)
     assert int.from_bytes(key[:2], "big") == kind
-    assert parse(record(key, value)) == ConsumerRecord("g", change)
-    assert is_tombstone(change) is (value is None)
+    assert RECORD_TYPES.parse(record(key, value)) == GroupRecord("g", change)
+    assert change.is_tombstone is (value is None)
     if value is not None:
         assert value[:2] == b"\0\0", "Kafka 4.3 writes version 0 of all of them"
 
@@ -93,7 +95,7 @@ def test_records_without_assignment_epochs_are_older() -> None:
             ],
         )
         encoded = CONSUMER_OFFSETS.encode_key(key), CONSUMER_OFFSETS.encode_value(value)
-        parsed = parse(record(*encoded))
+        parsed = RECORD_TYPES.parse(record(*encoded))
         assert parsed is not None
         assert isinstance(parsed.change, CurrentAssignmentChange)
         assert parsed.change.current is not None
@@ -101,12 +103,12 @@ def test_records_without_assignment_epochs_are_older() -> None:
 
 
 def test_a_state_of_the_future_is_unknown() -> None:
-    key, value = record_of(
+    key, value = RECORD_TYPES.record_of(
         "g", CurrentAssignmentChange("m", CurrentAssignment(4, 3, MemberState.STABLE, {}, {}))
     )
     assert value is not None
     changed = value[:10] + b"\x09" + value[11:]
-    parsed = parse(record(key, changed))
+    parsed = RECORD_TYPES.parse(record(key, changed))
     assert parsed is not None
     assert isinstance(parsed.change, CurrentAssignmentChange)
     assert parsed.change.current is not None
@@ -115,5 +117,5 @@ def test_a_state_of_the_future_is_unknown() -> None:
 
 def test_other_records_are_of_others() -> None:
     key = CONSUMER_OFFSETS.encode_key(GroupMetadataKey(group="g"))
-    assert parse(record(key, None)) is None
-    assert parse(Record(timestamp=0, key=None, value=b"")) is None
+    assert RECORD_TYPES.parse(record(key, None)) is None
+    assert RECORD_TYPES.parse(Record(timestamp=0, key=None, value=b"")) is None

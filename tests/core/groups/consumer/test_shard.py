@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockbroker.core.groups.consumer.group import ConsumerGroup
-from mockbroker.core.groups.consumer.records import parse
+from mockbroker.core.groups.consumer.records import RECORD_TYPES
 from mockbroker.core.groups.consumer.states import GroupState
 from mockbroker.core.groups.loader import load
 from mockbroker.core.groups.shard import GroupShard
@@ -100,7 +100,7 @@ def changes_of(node: ConsumerNode) -> list[list[str]]:
     found = []
     for stored in node.shard().partition.log.batches():
         ((header, view),) = split_batches(bytearray(bytes(stored)))
-        changes = [parse(record) for record in iter_records(header, view)]
+        changes = [RECORD_TYPES.parse(record) for record in iter_records(header, view)]
         found.append([type(change.change).__name__ for change in changes if change])
     return found
 

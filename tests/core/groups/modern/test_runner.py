@@ -9,11 +9,10 @@ import pytest
 
 from mockbroker.core.configs.values import ClusterConfigs
 from mockbroker.core.groups.consumer.group import ConsumerGroup
-from mockbroker.core.groups.events import Join, Leave, Leaver, Sync
+from mockbroker.core.groups.events import ConsumerResult, Join, Leave, Leaver, Sync
 from mockbroker.core.groups.modern.runner import ModernRunner
-from mockbroker.core.groups.runner import Assignments
+from mockbroker.core.groups.records import KeyValue
 from mockbroker_protocol import ErrorCode
-from mockbroker_protocol.records import Record
 from tests.support.consumer_node import ConsumerNode
 
 
@@ -28,31 +27,20 @@ class Strangers(ModernRunner[ConsumerGroup, int]):
         Strangers.reads += 1
         return Strangers.reads
 
-    def replay_record(self, record: Record, now_ms: int) -> None:
+    def new_group(self, group_id: str, preceding: list[KeyValue]) -> ConsumerGroup:
         raise NotImplementedError
 
-    def run(self, group: ConsumerGroup, event: object) -> None:
-        raise NotImplementedError
-
-    def unload(self, group: ConsumerGroup) -> None:
-        raise NotImplementedError
-
-    def on_deleted(self, group: ConsumerGroup) -> None:
-        raise NotImplementedError
-
-    def rebalance(self, group: ConsumerGroup) -> None:
+    @staticmethod
+    def refusal(error: ErrorCode, message: str | None) -> ConsumerResult:
         raise NotImplementedError
 
     def expire(self, group: ConsumerGroup, member_ids: Sequence[str]) -> None:
         raise NotImplementedError
 
-    def kick(self, group: ConsumerGroup, member_ids: Sequence[str]) -> None:
-        raise NotImplementedError
-
     def fence_instance(self, group: ConsumerGroup, instance_id: str) -> None:
         raise NotImplementedError
 
-    def assign(self, group: ConsumerGroup, assignments: Assignments) -> None:
+    def _handle(self, group: ConsumerGroup, event: object) -> Sequence[object]:
         raise NotImplementedError
 
 

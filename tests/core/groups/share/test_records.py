@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.groups.share.events import (
-    Change,
+from mockbroker.core.groups.modern.events import (
     CurrentAssignment,
     CurrentAssignmentChange,
     GroupChange,
     MemberChange,
-    PartitionsChange,
+    StoredChange,
     TargetAssignmentChange,
     TargetEpochChange,
-    is_tombstone,
 )
+from mockbroker.core.groups.share.events import PartitionsChange
 from mockbroker.core.groups.share.members import ShareMember
 from mockbroker.core.groups.share.partitions import SharePartitions, TopicPartitions
-from mockbroker.core.groups.share.records import parse, record_of
+from mockbroker.core.groups.share.records import RECORD_TYPES
 from mockbroker_protocol.records import Record
 
 T = b"t".ljust(16, b"\0")
@@ -35,14 +34,14 @@ SHARE = SharePartitions(
     {b"u" * 16: "u"},
 )
 # With the type in front of the key (CoordinatorRecordType).
-CHANGES: list[tuple[int, Change, Change]] = [
+CHANGES: list[tuple[int, StoredChange, StoredChange]] = [
     (10, MemberChange("m", MEMBER), MemberChange("m", None)),
     (11, GroupChange(3, -7), GroupChange(None)),
     (12, TargetEpochChange(3, 99), TargetEpochChange(None)),
     (13, TargetAssignmentChange("m", TARGET), TargetAssignmentChange("m", None)),
     (
         14,
-        CurrentAssignmentChange("m", CurrentAssignment(4, 3, 0, TARGET)),
+        CurrentAssignmentChange("m", CurrentAssignment(4, 3, 0, TARGET, {})),
         CurrentAssignmentChange("m", None),
     ),
     (15, PartitionsChange(SHARE), PartitionsChange(None)),
@@ -51,18 +50,18 @@ CHANGES: list[tuple[int, Change, Change]] = [
 
 @pytest.mark.parametrize(("record_type", "change", "tombstone"), CHANGES)
 def test_a_change_reads_back_as_it_was_written(
-    record_type: int, change: Change, tombstone: Change
+    record_type: int, change: StoredChange, tombstone: StoredChange
 ) -> None:
     for each in (change, tombstone):
-        key, value = record_of("g", each)
+        key, value = RECORD_TYPES.record_of("g", each)
         assert key[:2] == record_type.to_bytes(2, "big")
-        assert (value is None) == is_tombstone(each) == (each is tombstone)
+        assert (value is None) == each.is_tombstone == (each is tombstone)
         assert value is None or value[:2] == b"\0\0"
-        read = parse(Record(key=key, value=value))
+        read = RECORD_TYPES.parse(Record(key=key, value=value))
         assert read is not None
         assert (read.group_id, read.change) == ("g", each)
 
 
 def test_records_of_other_groups_are_none_of_share_groups() -> None:
-    assert parse(Record(key=b"\0\3\0\1g", value=None)) is None
-    assert parse(Record(key=None, value=b"")) is None
+    assert RECORD_TYPES.parse(Record(key=b"\0\3\0\1g", value=None)) is None
+    assert RECORD_TYPES.parse(Record(key=None, value=b"")) is None

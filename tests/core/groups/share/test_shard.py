@@ -8,7 +8,7 @@ from mockbroker.core.errors import ActionError
 from mockbroker.core.groups.loader import load
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.groups.share.group import ShareGroup
-from mockbroker.core.groups.share.records import parse
+from mockbroker.core.groups.share.records import RECORD_TYPES
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import iter_records, split_batches
 from tests.support.held_persister import HeldPersister, hold_persister
@@ -56,7 +56,7 @@ def batches(node: ShareNode) -> list[list[str]]:
     found = []
     for stored in node.shard().partition.log.batches():
         ((header, view),) = split_batches(bytearray(bytes(stored)))
-        changes = [parse(record) for record in iter_records(header, view)]
+        changes = [RECORD_TYPES.parse(record) for record in iter_records(header, view)]
         found.append([type(change.change).__name__ for change in changes if change])
     return found
 

@@ -219,7 +219,7 @@ def test_topics_are_compared_once_for_each_version_of_the_metadata() -> None:
     play = StreamsPlay(t=2)
     play.join("a", T)
     play.own_all("a")
-    assert play.group.compared_version == play.group.topics.version
+    assert play.group.compared_metadata_version == play.group.topics.version
 
 
 def test_endpoints_are_sent_when_they_have_changed() -> None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.groups.streams.events import (
-    Change,
+from mockbroker.core.groups.modern.events import (
     CurrentAssignment,
     CurrentAssignmentChange,
-    GroupChange,
     MemberChange,
+    StoredChange,
     TargetAssignmentChange,
     TargetEpochChange,
-    TopologyChange,
-    is_tombstone,
 )
+from mockbroker.core.groups.streams.events import GroupChange, TopologyChange
 from mockbroker.core.groups.streams.members import Endpoint, StreamsMember
-from mockbroker.core.groups.streams.records import parse, record_of
+from mockbroker.core.groups.streams.records import RECORD_TYPES
 from mockbroker.core.groups.streams.states import MemberState
 from mockbroker.core.groups.streams.tasks import OwnedTasks, Tasks
 from mockbroker.core.groups.streams.topology import (
@@ -60,7 +58,7 @@ CURRENT = CurrentAssignment(
     OwnedTasks({"0": {0: 2, 1: 4}}, {"1": frozenset({5})}),
     OwnedTasks({"0": {2: 3}}),
 )
-CHANGES: list[tuple[int, Change]] = [
+CHANGES: list[tuple[int, StoredChange]] = [
     (17, GroupChange(3, -7, 2, {"num.standby.replicas": "1"})),
     (17, GroupChange(None)),
     (19, MemberChange("m", MEMBER)),
@@ -77,13 +75,13 @@ CHANGES: list[tuple[int, Change]] = [
 
 
 @pytest.mark.parametrize(("record_type", "change"), CHANGES)
-def test_a_change_is_read_back_from_its_record(record_type: int, change: Change) -> None:
-    key, value = record_of("g", change)
+def test_a_change_is_read_back_from_its_record(record_type: int, change: StoredChange) -> None:
+    key, value = RECORD_TYPES.record_of("g", change)
     assert int.from_bytes(key[:2], "big") == record_type
-    read = parse(Record(key=key, value=value))
+    read = RECORD_TYPES.parse(Record(key=key, value=value))
     assert read is not None
     assert (read.group_id, read.change) == ("g", change)
-    assert is_tombstone(change) == (value is None)
+    assert change.is_tombstone == (value is None)
 
 
 def test_the_member_epoch_stands_in_for_missing_assignment_epochs() -> None:
@@ -93,7 +91,7 @@ def test_the_member_epoch_stands_in_for_missing_assignment_epochs() -> None:
         key=CONSUMER_OFFSETS.encode_key(StreamsGroupCurrentMemberAssignmentKey("g", "m")),
         value=CONSUMER_OFFSETS.encode_value(value),
     )
-    read = parse(record)
+    read = RECORD_TYPES.parse(record)
     assert read is not None
     assert isinstance(read.change, CurrentAssignmentChange)
     current = read.change.current
@@ -103,5 +101,5 @@ def test_the_member_epoch_stands_in_for_missing_assignment_epochs() -> None:
 
 
 def test_records_of_others_are_not_read() -> None:
-    assert parse(Record(key=None, value=None)) is None
-    assert parse(Record(key=b"\0\x02\0\1g", value=None)) is None
+    assert RECORD_TYPES.parse(Record(key=None, value=None)) is None
+    assert RECORD_TYPES.parse(Record(key=b"\0\x02\0\1g", value=None)) is None

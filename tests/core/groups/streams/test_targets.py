@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mockbroker.core.groups.modern.events import TargetAssignmentChange, TargetEpochChange
 from mockbroker.core.groups.streams.configured import ConfiguredTopology, configure
-from mockbroker.core.groups.streams.events import TargetAssignmentChange, TargetEpochChange
 from mockbroker.core.groups.streams.faults import TopicConfigurationError
 from mockbroker.core.groups.streams.states import StatusCode
 from mockbroker.core.groups.streams.targets import new_targets
