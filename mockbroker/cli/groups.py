@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mockbroker.cli.admin_client import AdminClient, admin_command
 from mockbroker.cli.common import client_command, json_option
-from mockbroker.cli.output import print_json, print_table
+from mockbroker.cli.output import print_json, print_rows
 
 if TYPE_CHECKING:
     from mockbroker.client import Client
-    from mockbroker.client.groups import PartitionLag
     from mockbroker_protocol.messages.describe_groups import DescribedGroupMember
     from mockbroker_protocol.messages.streams_group_describe import TaskIds
 
@@ -41,8 +41,7 @@ def list_groups(client: Client, *, as_json: bool) -> None:
     if as_json:
         print_json(found)
     else:
-        columns = ("GROUP", "STATE", "PROTOCOL TYPE", "TYPE")
-        print_table(columns, [list(row.values()) for row in found])
+        print_rows(found, "group", "state", "protocol_type", "type")
 
 
 @groups.command("describe")
@@ -55,42 +54,101 @@ def describe_group(client: Client, *, group: str, as_json: bool) -> None:
     The lag counts from the committed offset to the log end (the high watermark). A share group has
     the start offsets of its share partitions, a streams group its tasks.
     """
-    group_type = client.groups.type_of(group)
-    if group_type == "share":
-        _describe_share(client, group, as_json=as_json)
-        return
-    if group_type == "streams":
-        _describe_streams(client, group, as_json=as_json)
-        return
-    described = client.groups.describe(group)
-    lags = client.groups.lag(group)
-    if described.group_state == DEAD and not lags:
-        raise click.ClickException(f"unknown group {group}")
+    describe = {"share": _share, "streams": _streams}.get(client.groups.type_of(group), _classic)
+    described = describe(client, group)
     if as_json:
-        print_json(
-            {
-                "group": group,
-                "state": described.group_state,
-                "protocol_type": described.protocol_type,
-                "protocol": described.protocol_data,
-                "members": [_member(member) for member in described.members],
-                "partitions": [_partition(lag) for lag in lags],
-                "lag": sum(lag.lag for lag in lags),
-            }
-        )
+        print_json({"group": group, **described.document()})
         return
-    columns = ("TOPIC", "PARTITION", "COMMITTED", "LOG END", "LAG")
-    rows = [list(_partition(lag).values()) for lag in lags]
-    print_table(columns, rows, title=f"{group}  {described.group_state}")
+    title = f"{group}  {described.state}"
+    print_rows(described.partitions, *described.partition_columns, title=title)
     if described.members:
         click.echo()
-        print_table(
-            ("MEMBER", "CLIENT", "HOST", "ASSIGNED"),
-            [
-                (m.member_id, m.client_id, m.client_host, _assigned(m.member_assignment))
-                for m in described.members
-            ],
-        )
+        print_rows(described.members, *described.member_columns)
+
+
+@dataclass
+class _Described:
+    """A group as JSON, and the columns of its tables. A lag is the sum of its partitions."""
+
+    state: str
+    details: dict[str, object]
+    members: list[dict[str, object]]
+    partitions: list[dict[str, Any]]
+    has_lag: bool = True
+    partition_columns: tuple[str, ...] = ("topic", "partition", "committed", "log_end", "lag")
+    member_columns: tuple[str, ...] = ("member_id", "client_id", "host", "assigned")
+
+    def document(self) -> dict[str, object]:
+        lag = {"lag": sum(each["lag"] for each in self.partitions)} if self.has_lag else {}
+        return {
+            "state": self.state,
+            **self.details,
+            "members": self.members,
+            "partitions": self.partitions,
+            **lag,
+        }
+
+
+def _classic(client: Client, group: str) -> _Described:
+    """A classic or a consumer group."""
+    described = client.groups.describe(group)
+    partitions = _partitions(client, group)
+    if described.group_state == DEAD and not partitions:
+        raise click.ClickException(f"unknown group {group}")
+    details: dict[str, object] = {
+        "protocol_type": described.protocol_type,
+        "protocol": described.protocol_data,
+    }
+    members = [_member(member) for member in described.members]
+    return _Described(described.group_state, details, members, partitions)
+
+
+def _share(client: Client, group: str) -> _Described:
+    described = client.groups.describe_share(group)
+    members: list[dict[str, object]] = [
+        {
+            "member_id": member.member_id,
+            "client_id": member.client_id,
+            "host": member.client_host,
+            "assigned": {
+                line.topic_name: sorted(line.partitions)
+                for line in member.assignment.topic_partitions
+            },
+        }
+        for member in described.members
+    ]
+    partitions = [each._asdict() for each in client.groups.share_offsets(group)]
+    return _Described(
+        described.group_state,
+        {"type": "share", "protocol": described.assignor_name},
+        members,
+        partitions,
+        has_lag=False,
+        partition_columns=("topic", "partition", "start_offset", "lag"),
+    )
+
+
+def _streams(client: Client, group: str) -> _Described:
+    described = client.groups.describe_streams(group)
+    members: list[dict[str, object]] = [
+        {
+            "member_id": member.member_id,
+            "process_id": member.process_id,
+            "client_id": member.client_id,
+            "host": member.client_host,
+            "active": _tasks(member.assignment.active_tasks),
+            "standby": _tasks(member.assignment.standby_tasks),
+            "warmup": _tasks(member.assignment.warmup_tasks),
+        }
+        for member in described.members
+    ]
+    return _Described(
+        described.group_state,
+        {"type": "streams"},
+        members,
+        _partitions(client, group),
+        member_columns=("member_id", "process_id", "client_id", "active", "standby", "warmup"),
+    )
 
 
 @groups.command("lag")
@@ -107,12 +165,8 @@ def show_lag(api: AdminClient, group: str | None, as_json: bool) -> None:
     if as_json:
         print_json(lags)
         return
-    columns = ("group", "topic", "partition", "committed", "last_stable_offset", "high_watermark",
-               "log_end_offset", "lag", "lag_read_committed")  # fmt: skip
-    print_table(
-        [name.upper().replace("_", " ") for name in columns],
-        [[lag[name] for name in columns] for lag in lags],
-    )
+    print_rows(lags, "group", "topic", "partition", "committed", "last_stable_offset",
+               "high_watermark", "log_end_offset", "lag", "lag_read_committed")  # fmt: skip
 
 
 @groups.command("reset")
@@ -140,13 +194,14 @@ def reset_group(client: Client, *, group: str, topic: str, to: str, as_json: boo
                 f"{to!r} is neither an offset nor earliest or latest", param_hint="--to"
             )
     offsets = client.groups.reset(group, topic, target)
-    rows = [(name, index, offset) for (name, index), offset in offsets.items()]
+    partitions = [
+        {"topic": name, "partition": index, "committed": offset}
+        for (name, index), offset in offsets.items()
+    ]
     if as_json:
-        keys = ("topic", "partition", "committed")
-        partitions = [dict(zip(keys, row, strict=True)) for row in rows]
         print_json({"group": group, "partitions": partitions})
     else:
-        print_table(("TOPIC", "PARTITION", "COMMITTED"), rows)
+        print_rows(partitions, "topic", "partition", "committed")
 
 
 @groups.command("delete")
@@ -163,118 +218,21 @@ def delete_groups(client: Client, *, names: tuple[str, ...], as_json: bool) -> N
         print_json({"deleted": names})
 
 
-def _describe_share(client: Client, group: str, *, as_json: bool) -> None:
-    described = client.groups.describe_share(group)
-    offsets = client.groups.share_offsets(group)
-    assigned = {
-        member.member_id: {
-            line.topic_name: sorted(line.partitions) for line in member.assignment.topic_partitions
-        }
-        for member in described.members
-    }
-    if as_json:
-        print_json(
-            {
-                "group": group,
-                "state": described.group_state,
-                "type": "share",
-                "protocol": described.assignor_name,
-                "members": [
-                    {
-                        "member_id": member.member_id,
-                        "client_id": member.client_id,
-                        "host": member.client_host,
-                        "assigned": assigned[member.member_id],
-                    }
-                    for member in described.members
-                ],
-                "partitions": [each._asdict() for each in offsets],
-            }
-        )
-        return
-    columns = ("TOPIC", "PARTITION", "START OFFSET", "LAG")
-    print_table(columns, offsets, title=f"{group}  {described.group_state}")
-    if described.members:
-        click.echo()
-        print_table(
-            ("MEMBER", "CLIENT", "HOST", "ASSIGNED"),
-            [
-                (m.member_id, m.client_id, m.client_host, _listed(assigned[m.member_id]))
-                for m in described.members
-            ],
-        )
-
-
-def _describe_streams(client: Client, group: str, *, as_json: bool) -> None:
-    described = client.groups.describe_streams(group)
-    lags = client.groups.lag(group)
-    members = [
-        {
-            "member_id": member.member_id,
-            "process_id": member.process_id,
-            "client_id": member.client_id,
-            "host": member.client_host,
-            "active": _tasks(member.assignment.active_tasks),
-            "standby": _tasks(member.assignment.standby_tasks),
-            "warmup": _tasks(member.assignment.warmup_tasks),
-        }
-        for member in described.members
-    ]
-    if as_json:
-        print_json(
-            {
-                "group": group,
-                "state": described.group_state,
-                "type": "streams",
-                "members": members,
-                "partitions": [_partition(lag) for lag in lags],
-                "lag": sum(lag.lag for lag in lags),
-            }
-        )
-        return
-    columns = ("TOPIC", "PARTITION", "COMMITTED", "LOG END", "LAG")
-    rows = [list(_partition(lag).values()) for lag in lags]
-    print_table(columns, rows, title=f"{group}  {described.group_state}")
-    if members:
-        click.echo()
-        print_table(
-            ("MEMBER", "PROCESS", "CLIENT", "ACTIVE", "STANDBY", "WARMUP"),
-            [
-                (
-                    m.member_id,
-                    m.process_id,
-                    m.client_id,
-                    *(
-                        _listed(_tasks(lines))
-                        for lines in (
-                            m.assignment.active_tasks,
-                            m.assignment.standby_tasks,
-                            m.assignment.warmup_tasks,
-                        )
-                    ),
-                )
-                for m in described.members
-            ],
-        )
-
-
 def _tasks(lines: list[TaskIds]) -> dict[str, list[int]]:
     return {line.subtopology_id: line.partitions for line in lines}
 
 
-def _listed(partitions: dict[str, list[int]]) -> str:
-    """Partitions of topics, or of subtopologies, on one line."""
-    return " ".join(f"{name}:{','.join(map(str, each))}" for name, each in partitions.items())
-
-
-def _partition(lag: PartitionLag) -> dict[str, str | int]:
-    return {
-        "topic": lag.topic,
-        "partition": lag.partition,
-        "committed": lag.committed,
-        "log_end": lag.log_end,
-        "lag": lag.lag,
-    }
+def _partitions(client: Client, group: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "topic": lag.topic,
+            "partition": lag.partition,
+            "committed": lag.committed,
+            "log_end": lag.log_end,
+            "lag": lag.lag,
+        }
+        for lag in client.groups.lag(group)
+    ]
 
 
 def _member(member: DescribedGroupMember) -> dict[str, object]:
@@ -299,10 +257,3 @@ def _assignment(blob: bytes) -> dict[str, list[int]] | None:
     except DecodeError:
         return None
     return {topic.topic: topic.partitions for topic in assignment.assigned_partitions}
-
-
-def _assigned(blob: bytes) -> str:
-    assigned = _assignment(blob)
-    if assigned is None:
-        return "?"
-    return _listed(assigned)

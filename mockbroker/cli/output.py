@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -51,6 +51,21 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, title
     for row in rows:
         table.add_row(*(Text("-" if cell is None else str(cell)) for cell in row))
     console.print(table)
+
+
+def print_rows(rows: Sequence[Mapping[str, object]], *columns: str, title: str = "") -> None:
+    """A table of rows by column; `member_id` has the heading MEMBER, `log_end` LOG END."""
+    headings = [name.removesuffix("_id").upper().replace("_", " ") for name in columns]
+    print_table(headings, [[_cell(row[name]) for name in columns] for row in rows], title=title)
+
+
+def _cell(value: object) -> Cell:
+    """Numbers in a list are joined; a dict has such a list for each name."""
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}:{_cell(each)}" for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return value if isinstance(value, int | None) else str(value)
 
 
 def text_or_base64(data: bytes | None) -> object:
