@@ -83,6 +83,11 @@ class SavedJournal:
         return self.bytes
 
     @property
+    def dropped(self) -> int:
+        """The number of entries that are missing, from number 1 on."""
+        return self.last_seq - len(self)
+
+    @property
     def first_seq(self) -> int:
         """The number of the oldest entry; one above `last_seq` without entries."""
         return self._seqs[0] if self._seqs else self.last_seq + 1

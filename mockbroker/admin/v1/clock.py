@@ -1,6 +1,8 @@
-"""The cluster's clock: show it, freeze it, change its rate, advance it."""
+"""The cluster's clock: show it, freeze it, change its rate, advance it. The timers that are due."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import msgspec
 
@@ -8,7 +10,8 @@ from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.endpoint import Call, Endpoint
 from mockbroker.core.errors import ActionError
 from mockbroker.core.timing.clock_domains import find_domain
-from mockbroker.core.validation import Ms, ValidationError
+from mockbroker.core.validation import Ms, Range, ValidationError
+from mockbroker.core.views.timers import TimerView, timer_views
 from mockbroker.server.clock.cluster_clock import adjustable_clock
 
 # Real time. An advance of a week runs all timers that are due in it.
@@ -39,6 +42,10 @@ class ClockChange(msgspec.Struct, frozen=True):
     extend_sessions: bool = True
 
 
+class TimersQuery(msgspec.Struct, frozen=True):
+    limit: Annotated[int, Range(1, 1_000)] = 50
+
+
 def endpoints(api: Api) -> list[Endpoint]:
     async def look() -> ClockView:
         try:
@@ -63,9 +70,15 @@ def endpoints(api: Api) -> list[Endpoint]:
 
         return await api.run(carry_out, ADVANCE_TIMEOUT_S)
 
+    async def timers(call: Call) -> list[TimerView]:
+        return await api.cluster(lambda cluster: timer_views(cluster, call.query.limit))
+
     path = "/v1/clock"
     return [
         Endpoint("GET", path, "The cluster's clock", show, ClockView),
+        Endpoint(
+            "GET", "/v1/timers", "Timers that are due next", timers, list[TimerView], TimersQuery
+        ),
         Endpoint(
             "POST",
             path,

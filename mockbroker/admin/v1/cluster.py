@@ -20,6 +20,7 @@ from mockbroker.core.views.groups import (
     group_views,
     lag_views,
 )
+from mockbroker.core.views.network import NetworkView, network_view
 from mockbroker.core.views.share import SharePartitionView, share_partition_views
 from mockbroker.core.views.streams import StreamsTaskView, streams_task_views
 from mockbroker.core.views.telemetry import TelemetryView, telemetry_views
@@ -135,6 +136,7 @@ def endpoints(api: Api) -> list[Endpoint]:
     return [
         get("/v1/cluster", "The cluster as a whole", show(cluster_view), ClusterView),
         get("/v1/brokers", "The brokers", show(broker_views), list[BrokerView]),
+        get("/v1/network", "The links between brokers", show(network_view), NetworkView),
         get("/v1/topics", "The topics", show(topic_views), list[TopicView]),
         get(one, "One topic", topic, TopicView, problems=gone),
         get(f"{one}/partitions", "Its partitions", partitions, list[PartitionView], problems=gone),

@@ -34,7 +34,16 @@ TAGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "cluster": (
         "Brokers, the controller, transactions and connections",
-        ("cluster", "brokers", "controller", "transactions", "connections", "clients", "telemetry"),
+        (
+            "cluster",
+            "brokers",
+            "controller",
+            "network",
+            "transactions",
+            "connections",
+            "clients",
+            "telemetry",
+        ),
     ),
     "faults": (
         "Rules, held requests and actions",
@@ -42,15 +51,15 @@ TAGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "time and state": (
         "The clock, snapshots, and waiting until the cluster is at rest",
-        ("clock", "snapshots", "snapshot", "restore", "reset", "settle"),
+        ("clock", "timers", "snapshots", "snapshot", "restore", "reset", "settle"),
     ),
     "journal": (
-        "The journal, and expectations that are checked against it",
-        ("journal", "verify"),
+        "The journal, expectations that are checked against it, and the audit",
+        ("journal", "verify", "audit"),
     ),
     "service": (
         "The service itself: its index, description, health and metrics",
-        ("", "openapi.json", "healthz", "metrics"),
+        ("", "about", "state-machines", "openapi.json", "healthz", "metrics"),
     ),
 }
 

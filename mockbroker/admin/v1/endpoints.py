@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from mockbroker.admin.v1 import (
+    about,
+    audit,
     browse,
     clients,
     clock,
@@ -43,6 +45,8 @@ def endpoints(api: Api) -> list[Endpoint]:
         *journal_entries.endpoints(api),
         *journal_entry.endpoints(api),
         *timeline.endpoints(api),
+        *audit.endpoints(api),
+        *about.endpoints(api),
         *snapshots.endpoints(api),
         *quiescence.endpoints(api),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mockbroker.admin.v1.clock import ADVANCE_TIMEOUT_S, ClockView
 from mockbroker.api.aio.handle import AsyncHandle
+from mockbroker.core.views.timers import TimerView
 
 CLOCK = "/v1/clock"
 
@@ -23,6 +24,12 @@ class AsyncClock(AsyncHandle):
         """
         found: ClockView = await self._ask("GET", CLOCK)
         return found.rate
+
+    async def timers(self, limit: int = 50) -> list[TimerView]:
+        """The timers that are due next, the earliest first."""
+        query = {"limit": limit}
+        found: list[TimerView] = await self._ask("GET", "/v1/timers", query=query)
+        return found
 
     async def advance(
         self, duration: int | str, *, only: str | None = None, extend_sessions: bool = True

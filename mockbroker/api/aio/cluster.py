@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mockbroker.core.views.brokers import BrokerView
     from mockbroker.core.views.browse import PartitionPage, Trouble
     from mockbroker.core.views.groups import GroupLagView, GroupView, LagView
+    from mockbroker.core.views.network import NetworkView
     from mockbroker.core.views.share import SharePartitionView
     from mockbroker.core.views.stored import StoredRecord
     from mockbroker.core.views.streams import StreamsTaskView
@@ -115,6 +116,11 @@ class AsyncCluster(AsyncClusterActions):
     async def brokers(self) -> list[BrokerView]:
         """The brokers, by id."""
         found: list[BrokerView] = await self._ask("GET", "/v1/brokers")
+        return found
+
+    async def network(self) -> NetworkView:
+        """The links between brokers, and the clients that are cut off."""
+        found: NetworkView = await self._ask("GET", "/v1/network")
         return found
 
     async def topics(self) -> list[TopicView]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from mockbroker.admin.v1.clock import ADVANCE_TIMEOUT_S, ClockView
 from mockbroker.api.blocking.handle import Handle
+from mockbroker.core.views.timers import TimerView
 
 CLOCK = "/v1/clock"
 
@@ -26,6 +27,12 @@ class Clock(Handle):
         """
         found: ClockView = self._ask("GET", CLOCK)
         return found.rate
+
+    def timers(self, limit: int = 50) -> list[TimerView]:
+        """The timers that are due next, the earliest first."""
+        query = {"limit": limit}
+        found: list[TimerView] = self._ask("GET", "/v1/timers", query=query)
+        return found
 
     def advance(
         self, duration: int | str, *, only: str | None = None, extend_sessions: bool = True

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mockbroker.core.views.brokers import BrokerView
     from mockbroker.core.views.browse import PartitionPage, Trouble
     from mockbroker.core.views.groups import GroupLagView, GroupView, LagView
+    from mockbroker.core.views.network import NetworkView
     from mockbroker.core.views.share import SharePartitionView
     from mockbroker.core.views.stored import StoredRecord
     from mockbroker.core.views.streams import StreamsTaskView
@@ -118,6 +119,11 @@ class BlockingCluster(ClusterActions):
     def brokers(self) -> list[BrokerView]:
         """The brokers, by id."""
         found: list[BrokerView] = self._ask("GET", "/v1/brokers")
+        return found
+
+    def network(self) -> NetworkView:
+        """The links between brokers, and the clients that are cut off."""
+        found: NetworkView = self._ask("GET", "/v1/network")
         return found
 
     def topics(self) -> list[TopicView]:

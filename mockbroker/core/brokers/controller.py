@@ -20,6 +20,7 @@ Source: ClusterControlManager, ReplicationControlManager, QuorumController.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.core.brokers.broker import Broker
@@ -302,7 +303,7 @@ class Controller:
         """Let a broker's session expire at `due_ms`, unless a heartbeat arrives before."""
         self._cancel_fencing(broker)
         self._fencing[broker.node_id] = self._runtime.timers.call_at(
-            due_ms, lambda: self.fence(broker, SESSION_EXPIRED)
+            due_ms, partial(self.fence, broker, SESSION_EXPIRED)
         )
 
     def fencing_at_ms(self, node_id: int) -> int | None:

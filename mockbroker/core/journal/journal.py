@@ -376,6 +376,11 @@ class Journal:
         return self._held + self._chunk_bytes - self._room
 
     @property
+    def dropped(self) -> int:
+        """The number of entries that were removed, by lack of room or by `clear`."""
+        return self.first_seq - 1
+
+    @property
     def first_seq(self) -> int:
         """The number of the oldest entry; one above `last_seq` without entries."""
         return self.last_seq + 1 - len(self._entries)

@@ -13,6 +13,7 @@ Source: BrokerLifecycleManager, BrokerHeartbeatManager.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.core.replication.network import Hop
@@ -204,7 +205,7 @@ class Heartbeats:
             session.expiry.cancel()
         runtime = self._runtime
         due_ms = runtime.now_ms() + self._configs.get_int("broker.session.timeout.ms")
-        session.expiry = runtime.timers.call_at(due_ms, lambda: self._expire(session))
+        session.expiry = runtime.timers.call_at(due_ms, partial(self._expire, session))
 
     def _expire(self, session: _Session) -> None:
         """Expire a session without a heartbeat."""

@@ -232,6 +232,10 @@ class Network:
             else:
                 self._delays.pop(link, None)
 
+    def delay_ms(self, sender: int, receiver: int) -> int:
+        """The delay of each message on a link."""
+        return self._delays.get((sender, receiver), 0)
+
     @property
     def cut_links(self) -> frozenset[Link]:
         return frozenset(self._down)

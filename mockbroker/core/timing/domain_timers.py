@@ -72,6 +72,11 @@ class ClockDomains:
         # Groups that were advanced alone keep their domain when their coordinator moves.
         self._separate_groups: dict[str, DomainTimers] = {}
 
+    def all(self) -> list[DomainTimers]:
+        """Every domain."""
+        named = [self.groups, self.transactions, self.compaction, self.locks]
+        return [*named, *self._separate_groups.values()]
+
     def of_group(self, group_id: str) -> DomainTimers:
         """The domain of a group."""
         return self._separate_groups.get(group_id, self.groups)

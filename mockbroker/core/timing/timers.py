@@ -7,7 +7,9 @@ calls `run_due(now_ms)`. Ten thousand sessions thus cost one timer of the event 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from heapq import heapify, heappop, heappush
+from functools import partial
+from heapq import heapify, heappop, heappush, nsmallest
+from operator import itemgetter
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -53,7 +55,7 @@ class DueTimers(Generic[K]):
             if timer.deadline_ms <= due_ms:
                 return
             timer.cancel()
-        self._timers[key] = heap.call_at(due_ms, lambda: self._run(key, call))
+        self._timers[key] = heap.call_at(due_ms, partial(self._run, key, call))
 
     def _run(self, key: K, call: Callable[[K], None]) -> None:
         del self._timers[key]
@@ -151,6 +153,15 @@ class TimerHeap:
                 return deadline_ms
             heappop(heap)
         return None
+
+    def pending(self, limit: int) -> list[tuple[int, Callable[[], None]]]:
+        """The next `limit` deadlines with their callbacks, the earliest first."""
+        live = ((due, number, timer) for due, number, timer in self._heap if timer.callback)
+        return [
+            (due, timer.callback)
+            for due, _, timer in nsmallest(limit, live, key=itemgetter(0, 1))
+            if timer.callback is not None
+        ]
 
     def are_due(self, now_ms: int) -> bool:
         """Whether a deadline has passed, perhaps that of a cancelled timer."""
