@@ -1,4 +1,4 @@
-"""Browsing: pages of the partitions of a large cluster, and batches of a log with their records."""
+"""Browsing: pages of the partitions of a large cluster, batches of a log, configs of a topic."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from mockbroker.core.views.browse import (
     BatchSearch,
     BatchView,
     PartitionPage,
+    PartitionSearch,
     Trouble,
     batches,
     partition_page,
 )
+from mockbroker.core.views.configs import ConfigView, topic_config_views
 from mockbroker.core.views.topics import log_of, partition_of
 
 Offset = Annotated[int, Range(0, 2**63 - 1)]
@@ -31,11 +33,13 @@ SEARCHED_MAX = 20_000
 
 
 class PartitionsQuery(msgspec.Struct):
-    """Partitions of topics with `topic` in their name, with a replica on `broker`, and `only` those
-    with a trouble. "transaction": the last stable offset is below the high watermark.
+    """Partitions of topics with `topic` in their name (`exact`: with this name), with a replica on
+    `broker`, and `only` those with a trouble. "transaction": the last stable offset is below the
+    high watermark.
     """
 
     topic: Annotated[str, Length(0, 249)] = ""
+    exact: bool = False
     broker: int | None = None
     only: Trouble = "any"
     offset: Count = 0
@@ -61,12 +65,14 @@ class BatchesQuery(msgspec.Struct):
 def endpoints(api: Api) -> list[Endpoint]:
     async def partitions(call: Call) -> PartitionPage:
         q: PartitionsQuery = call.query
-        return await api.cluster(
-            lambda c: partition_page(c, q.topic, q.broker, q.only, q.offset, q.limit)
-        )
+        wanted = PartitionSearch(q.topic, q.exact, q.broker, q.only)
+        return await api.cluster(lambda c: partition_page(c, wanted, q.offset, q.limit))
 
     async def browse(call: Call) -> BatchPage:
         return await _browse(api, call.path["topic"], call.path["partition"], call.query)
+
+    async def configs(call: Call) -> list[ConfigView]:
+        return await api.cluster(lambda c: topic_config_views(c, call.path["topic"]))
 
     part = "/v1/topics/{topic}/partitions/{partition:number}"
     return [
@@ -85,6 +91,14 @@ def endpoints(api: Api) -> list[Endpoint]:
             browse,
             BatchPage,
             BatchesQuery,
+            problems=(404,),
+        ),
+        Endpoint(
+            "GET",
+            "/v1/topics/{topic}/configs",
+            "Its configs with their sources",
+            configs,
+            list[ConfigView],
             problems=(404,),
         ),
     ]

@@ -14,6 +14,7 @@ from mockbroker.api.expected import Expectations, Expected, RecordDict
 from mockbroker.api.payloads import Payload, as_bytes
 from mockbroker.api.transport import AsyncTransport
 from mockbroker.core.views.browse import BatchPage
+from mockbroker.core.views.configs import ConfigView
 from mockbroker.core.views.stored import StoredRecord
 from mockbroker.core.views.topics import PartitionView, RecordView, TopicView
 
@@ -171,6 +172,11 @@ class AsyncTopic(AsyncTopicActions):
     async def configs(self) -> dict[str, str]:
         """The topic's own configs."""
         return (await self.view()).configs
+
+    async def all_configs(self) -> list[ConfigView]:
+        """All its configs with their sources, by name. Raises ApiError as `view`."""
+        found: list[ConfigView] = await self._ask("GET", f"{TOPIC}/configs", at=self._at)
+        return found
 
     @property
     async def partitions(self) -> list[PartitionView]:

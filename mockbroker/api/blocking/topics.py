@@ -17,6 +17,7 @@ from mockbroker.api.expected import Expectations, Expected, RecordDict
 from mockbroker.api.payloads import Payload, as_bytes
 from mockbroker.api.transport import Transport
 from mockbroker.core.views.browse import BatchPage
+from mockbroker.core.views.configs import ConfigView
 from mockbroker.core.views.stored import StoredRecord
 from mockbroker.core.views.topics import PartitionView, RecordView, TopicView
 
@@ -174,6 +175,11 @@ class Topic(TopicActions):
     def configs(self) -> dict[str, str]:
         """The topic's own configs."""
         return (self.view()).configs
+
+    def all_configs(self) -> list[ConfigView]:
+        """All its configs with their sources, by name. Raises ApiError as `view`."""
+        found: list[ConfigView] = self._ask("GET", f"{TOPIC}/configs", at=self._at)
+        return found
 
     @property
     def partitions(self) -> list[PartitionView]:

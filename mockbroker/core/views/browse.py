@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -26,6 +26,17 @@ if TYPE_CHECKING:
 READ_BYTES_MAX = 1 << 20
 
 Trouble: TypeAlias = Literal["any", "under_replicated", "offline", "not_preferred", "transaction"]
+
+
+class PartitionSearch(NamedTuple):
+    """Partitions with a replica on `broker`, of topics with `topic` in their name, in any case, or
+    of the topic of this name if it is `exact`; `only` those with a trouble.
+    """
+
+    topic: str = ""
+    exact: bool = False
+    broker: int | None = None
+    only: Trouble = "any"
 
 
 class PartitionPage(msgspec.Struct, frozen=True):
@@ -98,27 +109,22 @@ class BatchPage(msgspec.Struct, frozen=True):
 
 
 def partition_page(
-    cluster: Cluster, topic: str, broker: int | None, only: Trouble, offset: int, limit: int
+    cluster: Cluster, wanted: PartitionSearch, offset: int, limit: int
 ) -> PartitionPage:
-    """Partitions `offset` to `offset + limit` of those that are asked for.
-
-    `topic` is a part of the topic's name, in any case; `broker` has a replica.
-    """
-    found = list(_selected(cluster, topic.lower(), broker, only))
+    """Partitions `offset` to `offset + limit` of those that are asked for."""
+    found = list(_selected(cluster, wanted))
     page = found[offset : offset + limit]
     return PartitionPage([partition_view(each) for each in page], len(found))
 
 
-def _selected(
-    cluster: Cluster, topic: str, broker: int | None, only: Trouble
-) -> Iterator[Partition]:
+def _selected(cluster: Cluster, wanted: PartitionSearch) -> Iterator[Partition]:
+    text = wanted.topic.lower()
     # Internal topics come last: readers look for their own.
-    for each_topic in sorted(
-        cluster.topics.values(), key=lambda each: (each.is_internal, each.name)
-    ):
-        if topic in each_topic.name.lower():
-            for each in each_topic.partitions:
-                if (broker is None or broker in each.replicas) and _has(each, only):
+    for topic in sorted(cluster.topics.values(), key=lambda each: (each.is_internal, each.name)):
+        if topic.name == wanted.topic if wanted.exact else text in topic.name.lower():
+            for each in topic.partitions:
+                has_replica = wanted.broker is None or wanted.broker in each.replicas
+                if has_replica and _has(each, wanted.only):
                     yield each
 
 

@@ -56,6 +56,8 @@ def test_a_page_has_its_partitions_and_the_number_of_all(admin: HttpClient) -> N
     assert names(page) == ["Orders-archive-1", "orders-0", "orders-1"]
     assert page["total"] == 8
     assert admin.get("/v1/partitions/page", offset=10_000)["partitions"] == []
+    assert admin.get("/v1/partitions/page", topic="orders", exact="true")["total"] == 6
+    assert admin.get("/v1/partitions/page", topic="order", exact="true")["total"] == 0
 
 
 def test_partitions_with_a_trouble_are_found(kafka: Cluster, admin: HttpClient) -> None:
@@ -159,3 +161,14 @@ def test_the_lag_of_a_group_is_that_of_its_partitions(kafka: Cluster, admin: Htt
         False,
     )
     assert {each["group"] for each in admin.get("/v1/lag/groups")} == {"billing"}
+
+
+def test_the_configs_of_a_topic_have_their_sources(kafka: Cluster, admin: HttpClient) -> None:
+    kafka.topic("Orders-archive").alter(configs={"retention.ms": 1_000})
+    found = {each["name"]: each for each in admin.get("/v1/topics/Orders-archive/configs")}
+    own, other = found["retention.ms"], found["cleanup.policy"]
+    assert (own["value"], own["source"], own["default"]) == ("1000", "dynamic_topic", "604800000")
+    assert (other["value"], other["source"], other["default"]) == ("delete", "default", "delete")
+    assert "policy" in other["documentation"]
+    assert [each.name for each in kafka.topic("Orders-archive").all_configs()] == sorted(found)
+    assert admin.request("GET", "/v1/topics/nothing/configs").status == 404

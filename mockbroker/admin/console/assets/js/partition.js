@@ -1,6 +1,6 @@
 // One partition: its replicas drawn to scale, its producers, and what can be done with it.
 
-import { html, useState } from './preact.js';
+import { html, useEffect, useState } from './preact.js';
 import { href, usePoll } from './store.js';
 import { act } from './actions.js';
 import {
@@ -96,6 +96,7 @@ export function PartitionPanel({ topic, index, live, onClose }) {
   const poll = usePoll(pathOf('/v1/topics/{}/partitions/{}', topic, index), {}, 1_000, (state) =>
     (state.partitions || []).find((each) => each.topic === topic && each.partition === index) ?? null);
   const title = `${topic}-${index}`;
+  useEffect(() => document.getElementById('partition')?.scrollIntoView({ block: 'nearest' }), [title]);
   return html`<${Panel} title=${title} id="partition" actions=${html`
       <a class="button small" href=${href('topics', [topic], { partition: index })}>Records</a>
       ${onClose ? html`<button class="small" onClick=${onClose}>Close</button>` : null}`}>

@@ -4,7 +4,7 @@ import { html, useState } from './preact.js';
 import { act } from './actions.js';
 import { ActionButton, Badge, CopyAs, Icon, Svg, duration, formsOfAction } from './ui.js';
 
-const HEIGHT = 262;
+const HEIGHT = 236;
 const NODE = 19;
 
 /**
@@ -81,13 +81,18 @@ function places(width, network, brokers) {
   const rack = new Map(brokers.map((each) => [each.node_id, each.rack || '']));
   const order = [...network.nodes].sort((a, b) =>
     (rack.get(a) || '').localeCompare(rack.get(b) || '', 'en', { numeric: true }) || a - b);
-  const rx = Math.min(width / 2 - 64, 210);
-  const ry = HEIGHT / 2 - 46;
-  return new Map(order.map((node, n) => {
-    const angle = -Math.PI / 2 + (2 * Math.PI * n) / order.length;
-    const alone = order.length === 1;
-    return [node, [width / 2 + (alone ? 0 : rx * Math.cos(angle)), HEIGHT / 2 - 6 + (alone ? 0 : ry * Math.sin(angle))]];
-  }));
+  const angles = order.map((_, n) => -Math.PI / 2 + (2 * Math.PI * n) / order.length);
+  const xs = fitted(angles.map(Math.cos), 60, width - 60, 420);
+  const ys = fitted(angles.map(Math.sin), 44, HEIGHT - 50, HEIGHT);
+  return new Map(order.map((node, n) => [node, [xs[n], ys[n]]]));
+}
+
+/** Numbers moved and stretched so that they fill from `low` to `high`, at most `most` wide. */
+function fitted(values, low, high, most) {
+  const [min, max] = [Math.min(...values), Math.max(...values)];
+  const middle = (low + high) / 2;
+  const span = Math.min(high - low, most);
+  return values.map((each) => (max - min < 1e-6 ? middle : middle + ((each - min) / (max - min) - 0.5) * span));
 }
 
 function draw(width, network, brokers, pairs, chosen, setChosen, onBroker) {

@@ -23,12 +23,11 @@ export function Page({ path, params }) {
     <${Attention} />
     <${Summary} />
     <div class="cols wide-left">
-      <${Brokers} live=${live} />
+      <div class="stack"><${Brokers} live=${live} />${live ? html`<${Changes} />` : null}</div>
       <${Network} live=${live} />
     </div>
     ${chosen ? html`<${PartitionPanel} key=${path.join('/')} ...${chosen} live=${live} onClose=${() => go('cluster', [], params)} />` : null}
-    <${Partitions} params=${params} chosen=${chosen} />
-    ${live ? html`<${Changes} />` : null}`;
+    <${Partitions} params=${params} chosen=${chosen} />`;
 }
 
 function Summary() {
@@ -64,7 +63,7 @@ function Brokers({ live }) {
     { key: 'leads', label: 'Leads', num: true, render: (b) => number(b.leads), hint: 'partitions that it leads' },
     { key: 'in_sync', label: 'In sync', num: true, value: (b) => b.in_sync - b.replicas,
       render: (b) => html`<span class=${b.in_sync < b.replicas ? 'warn-text' : ''}>${number(b.in_sync)}<span class="muted"> / ${number(b.replicas)}</span></span>` },
-    { key: 'listeners', label: 'Listener', cls: 'wide-only', value: (b) => listener(b), render: (b) => html`<span class="mono">${listener(b)}</span>` },
+    { key: 'listeners', label: 'Listener', cls: 'huge-only', value: (b) => listener(b), render: (b) => html`<span class="mono">${listener(b)}</span>` },
     ...(live ? [{ key: 'do', label: 'Actions', sortable: false, cls: 'fit', render: (b) => html`<${BrokerActions} broker=${b} />` }] : []),
   ], [live]);
   const add = () => askForm({
@@ -182,7 +181,8 @@ const is = (p, only) => ({
 
 // --- What has changed ------------------------------------------------------------------------
 
-const KINDS = ['election', 'broker', 'topics', 'group', 'transaction', 'action', 'fault', 'clock'];
+// Transactions have a page of their own: a busy producer would fill the list.
+const KINDS = ['election', 'broker', 'topics', 'group', 'action', 'fault', 'clock'];
 const MINUTE_MS = 60_000;
 const SHOWN = 200;
 
@@ -231,16 +231,16 @@ function Changes() {
   const columns = [
     { key: 'at', label: 'Time', value: (e) => e.virtual_ms, num: true, cls: 'fit', render: (e) => clock(e.virtual_ms, 3) },
     { key: 'kind', label: 'Kind', cls: 'fit', render: (e) => html`<${Badge} kind=${kindOf(e)}>${e.kind}<//>` },
-    { key: 'what', label: 'What', sortable: false, cls: 'grow', render: (e) => sentenceOf(e) },
-    { key: 'cause', label: 'Cause', sortable: false, render: (e) => html`<span class="muted">${e.message?.cause || e.reason || (e.rules || []).join(', ')}</span>` },
+    { key: 'what', label: 'What', sortable: false, cls: 'grow', render: (e) => html`${sentenceOf(e)}${causeOf(e) ? html` <span class="muted">${causeOf(e)}</span>` : null}` },
     { key: 'seq', label: 'Entry', num: true, cls: 'fit', render: (e) => html`<a href=${href('timeline', [], { entry: e.seq })}>#${e.seq}</a>` },
   ];
   return html`<${Panel} title="What has changed in the last minute" flush note=${left ? `${number(left)} older ones are not shown` : null}>
     <${Loaded} poll=${poll} what="what has changed">${(rows) => html`<${Table} label="Changes of the last minute" columns=${columns} rows=${rows}
-      rowKey=${(e) => `${e.seq}.${e.part || 0}`} maxRows=${12}
-      empty=${html`<${Empty} title="Nothing has changed in the last minute"><p>Elections, brokers, groups, transactions, rules and actions appear here.</p><//>`} />`}<//><//>`;
+      rowKey=${(e) => `${e.seq}.${e.part || 0}`} maxRows=${7}
+      empty=${html`<${Empty} title="Nothing has changed in the last minute"><p>Elections, brokers, topics, groups, rules and actions appear here.</p><//>`} />`}<//><//>`;
 }
 
+const causeOf = (event) => (event.kind === 'fault' || event.kind === 'action' ? '' : [event.reason, event.message?.cause].filter(Boolean).join(', by '));
 const kindOf = (event) => ({ fault: 'warn', action: 'info', election: 'info', broker: event.change === 'running' || event.change === 'unfenced' ? 'ok' : 'warn' }[event.kind] || 'none');
 
 /** An event in words. */

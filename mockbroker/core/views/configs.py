@@ -1,0 +1,46 @@
+"""The configs of a topic with their sources, as DescribeConfigs has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from mockbroker.core.configs.defs import to_text
+from mockbroker.core.configs.docs import documentation_of
+from mockbroker.core.configs.views import topic_entries
+from mockbroker.core.views.topics import topic_of
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+
+
+class ConfigView(msgspec.Struct, frozen=True):
+    """One config. `source` is that of the value: "dynamic_topic" for one that the topic has itself,
+    else "dynamic_broker", "dynamic_default_broker", "static_broker" or "default".
+
+    `default` is the value that it has without the topic's own.
+    """
+
+    name: str
+    value: str | None
+    source: str
+    default: str | None
+    documentation: str | None
+
+
+def topic_config_views(cluster: Cluster, name: str) -> list[ConfigView]:
+    """All configs of a topic, by name. Raises ApiError if it does not exist."""
+    topic = topic_of(cluster, name)
+    node_id = min(cluster.processes)
+    found = [
+        ConfigView(
+            name=entry.name,
+            value=entry.value,
+            source=entry.source.name.lower(),
+            default=to_text(cluster.configs.topic_default(entry.name, node_id)),
+            documentation=documentation_of(entry.name, topic=True),
+        )
+        for entry in topic_entries(cluster, topic, node_id)
+    ]
+    return sorted(found, key=lambda view: view.name)
