@@ -36,7 +36,9 @@ from tests.differential.session import Session
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 BATCH_OPTIMIZED, RECORD_LIMIT = 0, 1
 FINAL = -1
-WAIT_MS = 5_000  # of fetches that find something: a real broker initializes the partition first
+# Of fetches that find something: a real broker initializes the partition first, which takes seconds
+# on a busy machine. Below `ANSWER_TIMEOUT_S`.
+WAIT_MS = 15_000
 # Of fetches that may find nothing. A real broker answers a fetch a moment before it lets another
 # one read the same partition.
 LOOK_MS = 60
