@@ -10,7 +10,7 @@ brokers listen.
 
 from __future__ import annotations
 
-from mockbroker.admin.server import AdminError, AdminServer, bind_admin, start_admin
+from mockbroker.admin.server import AdminError, AdminServer, bind_admin, serve_saved, start_admin
 from mockbroker.admin.target import AdminTarget, ClusterMetrics, ServerTarget
 
 __all__ = [
@@ -20,5 +20,6 @@ __all__ = [
     "ClusterMetrics",
     "ServerTarget",
     "bind_admin",
+    "serve_saved",
     "start_admin",
 ]

@@ -15,11 +15,12 @@ from mockbroker.admin.bridge import Bridge
 from mockbroker.admin.console.pages import ConsolePages, is_page
 from mockbroker.admin.target import AdminTarget
 from mockbroker.admin.v1.access import AccessControl
-from mockbroker.admin.v1.api import BridgedApi
+from mockbroker.admin.v1.api import BridgedApi, SavedApi
 from mockbroker.admin.v1.dispatch import problem_response
 from mockbroker.admin.v1.endpoint import OPEN_PATHS
 from mockbroker.admin.v1.problems import Problem
-from mockbroker.admin.v1.routes import all_routes, probe_routes
+from mockbroker.admin.v1.routes import all_routes, probe_routes, saved_routes
+from mockbroker.pipeline.saved import SavedJournal
 
 
 def build_app(target: AdminTarget, token: str | None = None) -> AccessControl:
@@ -34,6 +35,11 @@ def build_app(target: AdminTarget, token: str | None = None) -> AccessControl:
     return AccessControl(
         ConsolePages(_app(routes)), token, lambda scope: _is_probe(scope) or is_page(scope)
     )
+
+
+def build_saved_app(journal: SavedJournal) -> AccessControl:
+    """The application of a saved journal: the console and what needs no cluster."""
+    return AccessControl(ConsolePages(_app(saved_routes(SavedApi(journal)))), None, is_page)
 
 
 def _app(routes: list[Route]) -> Starlette:

@@ -20,6 +20,8 @@ from mockbroker.admin.target import AdminTarget
 if TYPE_CHECKING:
     from hypercorn.config import Config
 
+    from mockbroker.pipeline.saved import SavedJournal
+
 BACKLOG = 128
 
 # Hypercorn's trio worker shields its sends, so a reader that stalls keeps `serve()` alive past its
@@ -41,14 +43,10 @@ class AdminError(Exception):
 class AdminServer:
     """An admin server: bound when it is made (`bind_admin`), running after `start`."""
 
-    def __init__(
-        self, target: AdminTarget, sock: socket.socket, app_factory: AppFactory, secret: str | None
-    ) -> None:
+    def __init__(self, sock: socket.socket, make_app: Callable[[], Any]) -> None:
         self.host, self.port = sock.getsockname()[:2]
-        self._target = target
         self._socket = sock
-        self._app_factory = app_factory
-        self._secret = secret
+        self._make_app = make_app
         self._started = threading.Event()
         self._error: BaseException | None = None
         self._token: trio.lowlevel.TrioToken | None = None
@@ -94,7 +92,7 @@ class AdminServer:
     async def _main(self) -> None:
         from hypercorn.trio import serve
 
-        app = self._app_factory(self._target, self._secret)
+        app = self._make_app()
         self._token = trio.lowlevel.current_trio_token()
         async with trio.open_nursery() as nursery:
 
@@ -170,7 +168,23 @@ def bind_admin(
     With a `secret`, requests other than probes require it (`Authorization: Bearer SECRET`). Raises
     AdminError if the port cannot be bound.
     """
-    return AdminServer(target, listen(host, port), app_factory, secret)
+    return AdminServer(listen(host, port), lambda: app_factory(target, secret))
+
+
+def serve_saved(journal: SavedJournal, host: str = "127.0.0.1", port: int = 0) -> AdminServer:
+    """Serve the console of a saved journal, without a cluster; 0 takes a free port.
+
+    Raises AdminError if the port cannot be bound.
+    """
+
+    def make_app() -> Any:
+        from mockbroker.admin.app import build_saved_app
+
+        return build_saved_app(journal)
+
+    server = AdminServer(listen(host, port), make_app)
+    server.start()
+    return server
 
 
 def start_admin(

@@ -24,6 +24,10 @@ main = LazyGroup(
             "Show the coordinator of a group.",
         ),
         "show": ("mockbroker.cli.show:show", "Print brokers, partitions, transactions and more."),
+        "console": (
+            "mockbroker.cli.console:console",
+            "Look at a saved journal, or at a cluster, in a browser.",
+        ),
         "journal": ("mockbroker.cli.journal:journal", "Print a cluster's journal."),
         "pipeline": (
             "mockbroker.cli.pipeline:pipeline",

@@ -121,6 +121,23 @@ def export(api: AdminClient, directory: Path, source: str, run: str | None, as_j
         sys.exit(1)
 
 
+@journal.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@admin_command
+def save(api: AdminClient, file: Path) -> None:
+    """Write the journal's entries into FILE, for `mockbroker console FILE`.
+
+    \b
+    mockbroker journal save journal.mbj
+    """
+    data = api.read("/v1/journal/entries")
+    try:
+        file.write_bytes(data)
+    except OSError as error:
+        raise click.ClickException(f"cannot write {file}: {error.strerror}") from None
+    click.echo(f"{file}: {len(data)} bytes")
+
+
 def _print_json(event: dict[str, Any]) -> None:
     click.echo(json.dumps(event, ensure_ascii=False))
 

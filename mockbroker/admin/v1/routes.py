@@ -19,6 +19,12 @@ def all_endpoints(target: AdminTarget, bridge: Bridge, api: Api) -> list[Endpoin
     return [*found, *descriptions(found)]
 
 
+def saved_routes(api: Api) -> list[Route]:
+    """The routes of a saved journal. Those of the cluster refuse each request."""
+    found = endpoints(api)
+    return routes_of([*found, *descriptions(found)])
+
+
 def probe_routes(target: AdminTarget, bridge: Bridge) -> list[Route]:
     """The routes without a server behind the target."""
     return routes_of(probes(target, bridge))
