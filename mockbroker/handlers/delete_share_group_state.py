@@ -1,13 +1,10 @@
-"""DeleteShareGroupState (86): delete the states of share partitions.
-
-Brokers send it to the share coordinator (KIP-932); see `core.share.persister`.
-"""
+"""DeleteShareGroupState (86): delete the states of share partitions."""
 
 from __future__ import annotations
 
-from mockbroker.core.security.acls import Operation
-from mockbroker.handlers.authorization import clusterwide
+from mockbroker.core.share.operations import DELETE
 from mockbroker.handlers.base import Parked, RequestContext, api
+from mockbroker.handlers.share_states import BY_BROKERS, answered
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.delete_share_group_state import (
     DeleteShareGroupStateRequest,
@@ -18,16 +15,10 @@ from mockbroker_protocol.messages.delete_share_group_state import (
 @api(
     ApiKey.DELETE_SHARE_GROUP_STATE,
     versions=(0, 0),
-    authorize=clusterwide(
-        Operation.CLUSTER_ACTION, otherwise=" for every partition", repeats_code=True
-    ),
+    authorize=BY_BROKERS,
 )
 def delete_share_group_state(
     ctx: RequestContext, request: DeleteShareGroupStateRequest
 ) -> Parked[DeleteShareGroupStateResponse]:
     """Answer once what the request wrote is replicated."""
-    from mockbroker.core.share.operations import DELETE
-
-    parked: Parked[DeleteShareGroupStateResponse] = Parked()
-    ctx.broker.share_coordinator.handle(DELETE, request, parked.complete)
-    return parked
+    return answered(ctx, DELETE, request)

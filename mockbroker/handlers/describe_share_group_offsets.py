@@ -152,10 +152,11 @@ def _read(
         done()
         return
     from mockbroker.core.groups.share.state_requests import summary_request
+    from mockbroker.core.share.operations import READ_SUMMARY
 
     request = summary_request(group.group_id, which)
     then = partial(_respond, ctx, group, later, done)
-    ctx.broker.share_persister.read_summary(request, then)
+    ctx.broker.share_persister.send(READ_SUMMARY, request, then)
 
 
 def _respond(

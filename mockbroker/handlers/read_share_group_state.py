@@ -1,14 +1,11 @@
-"""ReadShareGroupState (84): read the states of share partitions, for their new leader.
-
-Brokers send it to the share coordinator (KIP-932); see `core.share.persister`.
-"""
+"""ReadShareGroupState (84): read the states of share partitions, for their new leader."""
 
 from __future__ import annotations
 
-from mockbroker.core.security.acls import Operation
-from mockbroker.handlers.authorization import clusterwide
+from mockbroker.core.share.operations import READ
 from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker.handlers.refusals import Refusal
+from mockbroker.handlers.share_states import BY_BROKERS, answered
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.read_share_group_state import (
     ReadShareGroupStateRequest,
@@ -19,17 +16,11 @@ from mockbroker_protocol.messages.read_share_group_state import (
 @api(
     ApiKey.READ_SHARE_GROUP_STATE,
     versions=(0, 0),
-    authorize=clusterwide(
-        Operation.CLUSTER_ACTION, otherwise=" for every partition", repeats_code=True
-    ),
+    authorize=BY_BROKERS,
     refusal=Refusal(repeats_code=True),
 )
 def read_share_group_state(
     ctx: RequestContext, request: ReadShareGroupStateRequest
 ) -> Parked[ReadShareGroupStateResponse]:
     """Answer once what the request wrote is replicated."""
-    from mockbroker.core.share.operations import READ
-
-    parked: Parked[ReadShareGroupStateResponse] = Parked()
-    ctx.broker.share_coordinator.handle(READ, request, parked.complete)
-    return parked
+    return answered(ctx, READ, request)

@@ -11,6 +11,7 @@ from mockbroker.core.metadata.topic import SHARE_GROUP_STATE_TOPIC
 from mockbroker.core.replication.partition import Partition
 from mockbroker.core.replication.replica import Replica
 from mockbroker.core.share.in_flight import InFlightBatch, InFlightState
+from mockbroker.core.share.operations import INITIALIZE, WRITE
 from mockbroker.core.share.partition import ReadGap
 from mockbroker.core.share.records import SharePartitionKey, ShareState
 from mockbroker.core.share.states import RecordState
@@ -42,7 +43,7 @@ def test_the_start_offset_may_go_back_to_that_of_a_repeated_write(world: World, 
     request = write_request(topic_id, {0: []}, start=3)
     for each in world.cluster.topics[SHARE_GROUP_STATE_TOPIC].partitions:
         each.leader_id = -1  # the persister finds no coordinator
-    group.broker.share_persister.write_state(request, lambda _: None)
+    group.broker.share_persister.send(WRITE, request, lambda _: None)
     _states(world).leader_id = 1
     key = SharePartitionKey("g", topic_id, 0)
     assert list(group.broker.share_persister.repeated_writes()) == [(key, 3)]
@@ -62,8 +63,8 @@ def test_a_second_initialization_begins_a_state_anew(world: World, epoch: int) -
     topic_id = partition_of(world).topic.topic_id
     for each in states.topic.partitions:
         each.leader_id = -1
-    broker.share_persister.initialize_state(
-        initialize_request(topic_id, 0, state_epoch=3), lambda _: None
+    broker.share_persister.send(
+        INITIALIZE, initialize_request(topic_id, 0, state_epoch=3), lambda _: None
     )
     states.leader_id = 1
     written(world, ShareState(0, 0, 0, state_epoch=2))

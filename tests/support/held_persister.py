@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mockbroker.core.share.operations import DELETE, INITIALIZE, each_row
+from mockbroker.core.share.operations import each_row
 from mockbroker_protocol import ErrorCode
 from tests.support.share_node import ShareNode
 
@@ -18,14 +18,8 @@ class HeldPersister:
     def __init__(self) -> None:
         self.asked: list[tuple[Any, Any, Callable[[Any], None]]] = []
 
-    def initialize_state(self, request: Any, then: Callable[[Any], None]) -> None:
-        self.asked.append((INITIALIZE, request, then))
-
-    def delete_state(self, request: Any, then: Callable[[Any], None]) -> None:
-        self.asked.append((DELETE, request, then))
-
-    def read_summary(self, request: Any, then: Callable[[Any], None]) -> None:
-        raise NotImplementedError
+    def send(self, operation: Any, request: Any, then: Callable[[Any], None]) -> None:
+        self.asked.append((operation, request, then))
 
     def answer(self, error: ErrorCode = E.NONE) -> None:
         operation, request, then = self.asked.pop(0)

@@ -10,6 +10,7 @@ from mockbroker.core.share.acknowledgement import AcknowledgementBatch as AckedB
 from mockbroker.core.share.acknowledgement import acknowledge
 from mockbroker.core.share.acquisition import AcquireRequest, acquire
 from mockbroker.core.share.manager import SharePartitionManager
+from mockbroker.core.share.operations import READ
 from mockbroker.core.share.partition import SharePartition
 from mockbroker.core.share.persisted import SharePartitionKey
 from mockbroker.core.share.sessions import ShareTarget
@@ -78,7 +79,10 @@ class MemoryPersister:
     def waiting(self) -> int:
         return len(self._held)
 
-    def read_state(
+    def send(self, operation: object, request: Any, then: Callable[[Any], None]) -> None:
+        (self._read if operation is READ else self._write)(request, then)
+
+    def _read(
         self,
         request: reading.ReadShareGroupStateRequest,
         then: Callable[[reading.ReadShareGroupStateResponse], None],
@@ -101,7 +105,7 @@ class MemoryPersister:
 
         self._take(answer, held=self.holds_reads)
 
-    def write_state(
+    def _write(
         self,
         request: writing.WriteShareGroupStateRequest,
         then: Callable[[writing.WriteShareGroupStateResponse], None],

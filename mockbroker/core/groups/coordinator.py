@@ -17,15 +17,15 @@ from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 
 if TYPE_CHECKING:
     from mockbroker.core.groups.member_connections import MemberConnections
-    from mockbroker.core.groups.share.state_requests import Persister
     from mockbroker.core.replication.partition import Partition
+    from mockbroker.core.share.operations import StateSender
 
 
 class GroupHost(CoordinatorHost, Protocol):
     """The broker of a group coordinator."""
 
     @property
-    def share_persister(self) -> Persister: ...
+    def share_persister(self) -> StateSender: ...
 
 
 class GroupCoordinator(CoordinatorRuntime[GroupShard]):
@@ -63,7 +63,7 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
         self.clock_domains = broker.services.clock_domains
 
     @property
-    def share_persister(self) -> Persister:
+    def share_persister(self) -> StateSender:
         """The broker's persister, which reaches the share coordinators."""
         return self._host.share_persister
 

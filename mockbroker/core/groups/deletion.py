@@ -89,11 +89,12 @@ class _Deletion:
         if error is not NONE:
             self._then(dict.fromkeys(self._group_ids, error))
             return
+        from mockbroker.core.share.operations import DELETE
+
         self._missing = len(requests)
         for request in requests:
-            self._shard.coordinator.share_persister.delete_state(
-                request, partial(self._on_state_deleted, request.group_id)
-            )
+            then = partial(self._on_state_deleted, request.group_id)
+            self._shard.coordinator.share_persister.send(DELETE, request, then)
         if not requests:
             self._delete_rest()
 

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from mockbroker.core.groups.modern.topics import TopicSource
     from mockbroker.core.groups.runner import GroupRunner
     from mockbroker.core.groups.share.shard import ShareGroups
-    from mockbroker.core.groups.share.state_requests import Persister
     from mockbroker.core.groups.streams.shard import StreamsGroups
     from mockbroker.core.replication.partition import Partition
+    from mockbroker.core.share.operations import StateSender
     from mockbroker.core.timing.domain_timers import ClockDomains
 
 NONE = ErrorCode.NONE
@@ -64,7 +64,7 @@ class GroupShardCoordinator(ShardCoordinator, Protocol):
     @property
     def clock_domains(self) -> ClockDomains: ...
     @property
-    def share_persister(self) -> Persister: ...
+    def share_persister(self) -> StateSender: ...
 
 
 class GroupShard(CoordinatorShard[GroupShardCoordinator]):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.core.coordinator.runtime import CoordinatorRuntime
 from mockbroker.core.hashing.java_hash import uuid_hash
@@ -19,14 +19,10 @@ from mockbroker.core.hashing.java_hash_map import JavaHashMap
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.metadata.topic import SHARE_GROUP_STATE_TOPIC
 from mockbroker.core.share.operations import (
-    DELETE,
     INITIALIZE,
-    READ,
-    READ_SUMMARY,
-    WRITE,
+    A,
     Operation,
-    StateRequest,
-    StateResponse,
+    Q,
 )
 from mockbroker.core.share.records import SharePartitionKey
 from mockbroker.core.share.shard import ShareShard
@@ -36,22 +32,11 @@ from mockbroker_protocol import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.core.coordinator.runtime import CoordinatorHost
     from mockbroker.core.replication.partition import Partition
-    from mockbroker.core.share.operations import Result, Row
+    from mockbroker.core.share.operations import Result, Row, StateRequest
 
 FEATURE = "share.version"
 PRUNE_INTERVAL = "share.coordinator.state.topic.prune.interval.ms"
 COLD_INTERVAL = "share.coordinator.cold.partition.snapshot.interval.ms"
-
-Q = TypeVar("Q", bound=StateRequest)
-A = TypeVar("A", bound=StateResponse)
-
-_HANDLERS: dict[Any, Callable[..., None]] = {
-    INITIALIZE: ShareShard.initialize,
-    READ: ShareShard.read_state,
-    WRITE: ShareShard.write_state,
-    DELETE: ShareShard.delete,
-    READ_SUMMARY: ShareShard.read_summary,
-}
 
 
 def coordinator_key(group_id: str, topic_id: bytes, partition: int) -> str:
@@ -126,7 +111,7 @@ class ShareCoordinator(CoordinatorRuntime[ShareShard]):
         if isinstance(shard, ErrorCode):
             then(operation.unable(key.partition, shard, shard.message))
         else:
-            _HANDLERS[operation](shard, key, row, then)
+            shard.handle(operation, key, row, then)
 
     # -------------------------------------------------------------------------------------- upkeep
 

@@ -19,7 +19,7 @@ from mockbroker.core.events import ShareSessionChanged
 from mockbroker.core.share.acknowledgement import expire_locks, release_acquired
 from mockbroker.core.share.configs import ShareGroupConfigs
 from mockbroker.core.share.partition import SharePartition
-from mockbroker.core.share.persisted import SharePartitionKey, SharePersister
+from mockbroker.core.share.persisted import SharePartitionKey
 from mockbroker.core.share.sessions import (
     CONNECTION,
     FINAL,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mockbroker.core.replication.partition import Partition
     from mockbroker.core.runtime import Runtime
     from mockbroker.core.services import Services
+    from mockbroker.core.share.operations import StateSender
 
 # A write with one of these errors ends the share partition; the client fetches again.
 FENCING_ERRORS = frozenset(
@@ -62,7 +63,7 @@ class ShareBroker(Protocol):
     @property
     def log_dirs(self) -> LogDirs: ...
     @property
-    def share_persister(self) -> SharePersister: ...
+    def share_persister(self) -> StateSender: ...
 
 
 class SharePartitionManager:
@@ -82,7 +83,7 @@ class SharePartitionManager:
     # -- the environment of a share partition ------------------------------------------------------
 
     @property
-    def persister(self) -> SharePersister:
+    def persister(self) -> StateSender:
         return self._broker.share_persister
 
     @property

@@ -126,6 +126,13 @@ class Operation(Generic[Q, A]):
         )
 
 
+class StateSender(Protocol):
+    """What others need of a broker's persister (see `share.persister`)."""
+
+    def send(self, operation: Operation[Q, A], request: Q, then: Callable[[A], None], /) -> None:
+        """Send a request; `then` is called once with the response, perhaps at once."""
+
+
 T = TypeVar("T")
 
 

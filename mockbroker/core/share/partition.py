@@ -33,11 +33,11 @@ from mockbroker.core.share.in_flight import (
     InFlightState,
 )
 from mockbroker.core.share.offset_reset import start_offset
+from mockbroker.core.share.operations import READ, WRITE, StateSender
 from mockbroker.core.share.persisted import (
     RECORD_STATES,
     UNINITIALIZED_START_OFFSET,
     SharePartitionKey,
-    SharePersister,
     WrittenPartition,
     WrittenState,
     read_failure,
@@ -76,7 +76,7 @@ class SharePartitionHost(Protocol):
     @property
     def node_id(self) -> int: ...
     @property
-    def persister(self) -> SharePersister: ...
+    def persister(self) -> StateSender: ...
     @property
     def runtime(self) -> Runtime: ...
 
@@ -194,7 +194,7 @@ class SharePartition:
             self._event(SharePartitionEvent.READ_DONE)
             then(None)
 
-        self._host.persister.read_state(read_request(self.key, self.leader_epoch), answered)
+        self._host.persister.send(READ, read_request(self.key, self.leader_epoch), answered)
 
     def _unreadiness(self) -> ApiError | None:
         name = self._name
@@ -571,7 +571,7 @@ class SharePartition:
         def answered(response: WriteShareGroupStateResponse) -> None:
             then(write_error(self.key, response, self._name))
 
-        self._host.persister.write_state(request, answered)
+        self._host.persister.send(WRITE, request, answered)
 
     def __repr__(self) -> str:
         return f"SharePartition({self.group_id}, {self.partition})"

@@ -8,10 +8,11 @@ Source: SharePartition.maybeInitialize, .writeShareGroupState, .fetchPersisterEr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 from mockbroker.core.errors import ApiError
+from mockbroker.core.share.operations import READ, WRITE, each_result
 from mockbroker.core.share.states import RecordState
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.errors import ERROR_CODES
@@ -36,22 +37,6 @@ CLIENT_ERRORS = {
 _HIDDEN = frozenset((ErrorCode.SASL_AUTHENTICATION_FAILED, ErrorCode.UNSUPPORTED_VERSION))
 
 
-class SharePersister(Protocol):
-    """The way to the share coordinator; `then` is called once, perhaps at once."""
-
-    def read_state(
-        self,
-        request: reading.ReadShareGroupStateRequest,
-        then: Callable[[reading.ReadShareGroupStateResponse], None],
-    ) -> None: ...
-
-    def write_state(
-        self,
-        request: writing.WriteShareGroupStateRequest,
-        then: Callable[[writing.WriteShareGroupStateResponse], None],
-    ) -> None: ...
-
-
 class WrittenState(NamedTuple):
     """The state of a range of records that is to be written."""
 
@@ -73,21 +58,19 @@ class WrittenPartition(NamedTuple):
 def read_request(key: SharePartitionKey, leader_epoch: int) -> reading.ReadShareGroupStateRequest:
     """The request for the state of a share partition."""
     group_id, topic_id, index = key
-    partition = reading.PartitionData(index, leader_epoch)
-    return reading.ReadShareGroupStateRequest(
-        group_id, [reading.ReadStateData(topic_id, [partition])]
-    )
+    return READ.request(group_id, [(topic_id, reading.PartitionData(index, leader_epoch))])
 
 
 def read_result(
     key: SharePartitionKey, response: reading.ReadShareGroupStateResponse, name: str
 ) -> reading.PartitionResult:
     """The state of the share partition. Raises ApiError."""
-    _, topic_id, index = key
     for topic in response.results:
         for result in topic.partitions:
-            if (topic.topic_id, result.partition) == (topic_id, index):
-                _raise_for(result.error_code, result.error_message)
+            if (topic.topic_id, result.partition) == key[1:]:
+                error = _client_error(result.error_code, result.error_message)
+                if error is not None:
+                    raise error
                 return result
     raise read_failure(name)
 
@@ -115,31 +98,25 @@ def write_request(
         else:
             batches.append(writing.StateBatch(first, last, int(state), count))
     data = writing.PartitionData(index, *partition, batches)
-    return writing.WriteShareGroupStateRequest(group_id, [writing.WriteStateData(topic_id, [data])])
+    return WRITE.request(group_id, [(topic_id, data)])
 
 
 def write_error(
     key: SharePartitionKey, response: writing.WriteShareGroupStateResponse, name: str
 ) -> ApiError | None:
     """The error of a write, or None."""
-    _, topic_id, index = key
-    for topic in response.results:
-        for result in topic.partitions:
-            if (topic.topic_id, result.partition) == (topic_id, index):
-                try:
-                    _raise_for(result.error_code, result.error_message)
-                except ApiError as error:
-                    return error
-                return None
+    for topic_id, result in each_result(response):
+        if (topic_id, result.partition) == key[1:]:
+            return _client_error(result.error_code, result.error_message)
     text = f"Failed to write the share group state for share partition {name}"
     return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, text)
 
 
-def _raise_for(code: int, message: str | None) -> None:
-    """Raise the client's error for one of the share coordinator."""
+def _client_error(code: int, message: str | None) -> ApiError | None:
+    """The client's error for one of the share coordinator."""
     if not code:
-        return
+        return None
     error = ERROR_CODES.get(code, ErrorCode.UNKNOWN_SERVER_ERROR)
     if error in _HIDDEN:
         message = "Unable to complete operation due to server error."
-    raise ApiError(CLIENT_ERRORS.get(error, ErrorCode.UNKNOWN_SERVER_ERROR), message)
+    return ApiError(CLIENT_ERRORS.get(error, ErrorCode.UNKNOWN_SERVER_ERROR), message)

@@ -27,13 +27,12 @@ from mockbroker.core.metadata.topic import SHARE_GROUP_STATE_TOPIC
 from mockbroker.core.replication.network import Hop
 from mockbroker.core.share.coordinator import coordinator_key
 from mockbroker.core.share.operations import (
-    DELETE,
     INITIALIZE,
     OPERATIONS,
-    READ,
-    READ_SUMMARY,
     WRITE,
+    A,
     Operation,
+    Q,
     each_result,
     each_row,
 )
@@ -47,11 +46,6 @@ if TYPE_CHECKING:
     from mockbroker.core.services import Services
     from mockbroker.core.share.coordinator import ShareCoordinator
     from mockbroker.core.share.operations import Result, Row, StateRequest, StateResponse
-    from mockbroker_protocol.messages import delete_share_group_state as deleting
-    from mockbroker_protocol.messages import initialize_share_group_state as initializing
-    from mockbroker_protocol.messages import read_share_group_state as reading
-    from mockbroker_protocol.messages import read_share_group_state_summary as summing
-    from mockbroker_protocol.messages import write_share_group_state as writing
 
 ATTEMPTS_MAX = 5
 BACKOFF_MS = 1_000
@@ -90,8 +84,8 @@ class PersisterHost(Protocol):
 class SharePersister:
     """The requests of one broker to share coordinators.
 
-    The methods take Kafka's request with any number of topics and partitions. `then` is called once
-    with the response, perhaps before the method returns, unless the broker's process ends.
+    A request has any number of topics and partitions. `then` is called once with the response,
+    perhaps before `send` returns, unless the broker's process ends.
     """
 
     __slots__ = (
@@ -116,48 +110,6 @@ class SharePersister:
         # The APIs and brokers of which a request is in flight, and the attempts that wait for it.
         self._busy: set[tuple[ApiKey, int]] = set()
         self._waiting: dict[tuple[ApiKey, int], list[_Attempt]] = {}
-
-    # ------------------------------------------------------------------------------- the five APIs
-
-    def initialize_state(
-        self,
-        request: initializing.InitializeShareGroupStateRequest,
-        then: Callable[[initializing.InitializeShareGroupStateResponse], None],
-    ) -> None:
-        """InitializeShareGroupState."""
-        self._start(INITIALIZE, request, then)
-
-    def read_state(
-        self,
-        request: reading.ReadShareGroupStateRequest,
-        then: Callable[[reading.ReadShareGroupStateResponse], None],
-    ) -> None:
-        """ReadShareGroupState."""
-        self._start(READ, request, then)
-
-    def write_state(
-        self,
-        request: writing.WriteShareGroupStateRequest,
-        then: Callable[[writing.WriteShareGroupStateResponse], None],
-    ) -> None:
-        """WriteShareGroupState."""
-        self._start(WRITE, request, then)
-
-    def delete_state(
-        self,
-        request: deleting.DeleteShareGroupStateRequest,
-        then: Callable[[deleting.DeleteShareGroupStateResponse], None],
-    ) -> None:
-        """DeleteShareGroupState."""
-        self._start(DELETE, request, then)
-
-    def read_summary(
-        self,
-        request: summing.ReadShareGroupStateSummaryRequest,
-        then: Callable[[summing.ReadShareGroupStateSummaryResponse], None],
-    ) -> None:
-        """ReadShareGroupStateSummary."""
-        self._start(READ_SUMMARY, request, then)
 
     def repeated_writes(self) -> Iterator[tuple[SharePartitionKey, int]]:
         """The share partition and the start offset of each write that has failed and is repeated
@@ -196,9 +148,8 @@ class SharePersister:
 
     # ------------------------------------------------------------------------------------ attempts
 
-    def _start(
-        self, operation: Operation[Any, Any], request: StateRequest, then: Callable[[Any], None]
-    ) -> None:
+    def send(self, operation: Operation[Q, A], request: Q, then: Callable[[A], None]) -> None:
+        """Send a request to the coordinators of its share partitions."""
         call = _Call(operation, request, then)
         if not call.attempts:
             then(operation.response(()))

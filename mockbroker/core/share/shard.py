@@ -49,8 +49,10 @@ NONE = ErrorCode.NONE
 _EMITTED: Mapping[object, str] = {INITIALIZE: "initialized", DELETE: "deleted"}
 _NEVER_SEEN = -(2**31)
 NEGATIVE_PARTITION = "The partition id cannot be a negative number."
-UNINITIALIZED_WRITE = "Write operation on uninitialized share partition not allowed."
-UNINITIALIZED_READ = "Read operation on uninitialized share partition not allowed."
+# The operations that need a state, and their names in the error.
+_NEEDS_STATE: Mapping[object, str] = {WRITE: "Write", READ: "Read"}
+_CHECKS_LEADER_EPOCH = (WRITE, READ)
+_CHECKS_STATE_EPOCH = (INITIALIZE, WRITE)
 
 
 class Entry(NamedTuple):
@@ -136,6 +138,44 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
 
     # ------------------------------------------------------------------------------------ requests
 
+    def handle(
+        self,
+        operation: Operation[Any, Any],
+        key: SharePartitionKey,
+        row: Row,
+        then: Callable[[Result], None],
+    ) -> None:
+        """Check one share partition of a request, and carry out the operation."""
+        refusal = self._why_refused(operation, key, row)
+        if refusal is None:
+            _OPERATIONS[operation](self, key, row, then)
+        else:
+            self._answer(operation, operation.failed(key.partition, *refusal), then)
+
+    def _why_refused(
+        self, operation: Operation[Any, Any], key: SharePartitionKey, row: Any
+    ) -> tuple[ErrorCode, str] | None:
+        """The error and its message, in the order of Kafka's checks."""
+        entry = self.entries.get(key)
+        if key.partition < 0:
+            return ErrorCode.INVALID_REQUEST, NEGATIVE_PARTITION
+        if entry is None and operation in _NEEDS_STATE:
+            name = _NEEDS_STATE[operation]
+            return (
+                ErrorCode.INVALID_REQUEST,
+                f"{name} operation on uninitialized share partition not allowed.",
+            )
+        error = NONE
+        leader_epoch = row.leader_epoch if operation in _CHECKS_LEADER_EPOCH else NO_EPOCH
+        state_epoch = row.state_epoch if operation in _CHECKS_STATE_EPOCH else NO_EPOCH
+        if entry is not None and NO_EPOCH != leader_epoch < entry.leader_epoch:
+            error = ErrorCode.FENCED_LEADER_EPOCH
+        elif entry is not None and NO_EPOCH != state_epoch < entry.state_epoch:
+            error = ErrorCode.FENCED_STATE_EPOCH
+        elif not self.coordinator.has_partition(key):
+            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return None if error is NONE else (error, error.message)
+
     def initialize(
         self,
         key: SharePartitionKey,
@@ -144,20 +184,6 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
     ) -> None:
         """InitializeShareGroupState: begin the state anew, whatever it was."""
         entry = self.entries.get(key)
-        error: tuple[ErrorCode, str] | None = None
-        if key.partition < 0:
-            error = ErrorCode.INVALID_REQUEST, NEGATIVE_PARTITION
-        elif (
-            entry is not None
-            and row.state_epoch != NO_EPOCH
-            and entry.state_epoch > row.state_epoch
-        ):
-            error = _sentence(ErrorCode.FENCED_STATE_EPOCH)
-        elif not self.coordinator.has_partition(key):
-            error = _sentence(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if error is not None:
-            self._answer(INITIALIZE, INITIALIZE.failed(key.partition, *error), then)
-            return
         now_ms = self._runtime.now_ms()
         count = UNKNOWN_COUNT if row.start_offset == NO_START_OFFSET else 0
         state = ShareState(
@@ -174,22 +200,7 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
         self, key: SharePartitionKey, row: writing.PartitionData, then: Callable[[Result], None]
     ) -> None:
         """WriteShareGroupState: merge batches into the state."""
-        entry = self.entries.get(key)
-        error: tuple[ErrorCode, str] | None = None
-        if key.partition < 0:
-            error = ErrorCode.INVALID_REQUEST, NEGATIVE_PARTITION
-        elif entry is None:
-            error = ErrorCode.INVALID_REQUEST, UNINITIALIZED_WRITE
-        elif row.leader_epoch != NO_EPOCH and entry.leader_epoch > row.leader_epoch:
-            error = _sentence(ErrorCode.FENCED_LEADER_EPOCH)
-        elif row.state_epoch != NO_EPOCH and entry.state_epoch > row.state_epoch:
-            error = _sentence(ErrorCode.FENCED_STATE_EPOCH)
-        elif not self.coordinator.has_partition(key):
-            error = _sentence(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if entry is None or error is not None:
-            assert error is not None
-            self._answer(WRITE, WRITE.failed(key.partition, *error), then)
-            return
+        entry = self.entries[key]
         batches = [
             StateBatch(
                 batch.first_offset, batch.last_offset, batch.delivery_count, batch.delivery_state
@@ -215,20 +226,7 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
         self, key: SharePartitionKey, row: reading.PartitionData, then: Callable[[Result], None]
     ) -> None:
         """ReadShareGroupState: the whole state, for a new leader, whose epoch is written."""
-        entry = self.entries.get(key)
-        error: tuple[ErrorCode, str] | None = None
-        if key.partition < 0:
-            error = ErrorCode.INVALID_REQUEST, NEGATIVE_PARTITION
-        elif entry is None:
-            error = ErrorCode.INVALID_REQUEST, UNINITIALIZED_READ
-        elif row.leader_epoch != NO_EPOCH and entry.leader_epoch > row.leader_epoch:
-            error = _sentence(ErrorCode.FENCED_LEADER_EPOCH)
-        elif not self.coordinator.has_partition(key):
-            error = _sentence(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if entry is None or error is not None:
-            assert error is not None
-            self._answer(READ, READ.failed(key.partition, *error), then)
-            return
+        entry = self.entries[key]
         state = entry.state
         result = reading.PartitionResult(
             key.partition,
@@ -254,14 +252,6 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
         self, key: SharePartitionKey, _row: summing.PartitionData, then: Callable[[Result], None]
     ) -> None:
         """ReadShareGroupStateSummary: the state without its batches."""
-        if key.partition < 0:
-            error = ErrorCode.INVALID_REQUEST, NEGATIVE_PARTITION
-            self._answer(READ_SUMMARY, READ_SUMMARY.failed(key.partition, *error), then)
-            return
-        if not self.coordinator.has_partition(key):
-            error = _sentence(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            self._answer(READ_SUMMARY, READ_SUMMARY.failed(key.partition, *error), then)
-            return
         entry = self.entries.get(key)
         result = summing.PartitionResult(key.partition, start_offset=NO_START_OFFSET)
         if entry is not None:
@@ -274,16 +264,7 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
 
     def delete(self, key: SharePartitionKey, _row: Row, then: Callable[[Result], None]) -> None:
         """DeleteShareGroupState: write a tombstone, if there is a state."""
-        if key.partition < 0:
-            self._answer(
-                DELETE,
-                DELETE.failed(key.partition, ErrorCode.INVALID_REQUEST, NEGATIVE_PARTITION),
-                then,
-            )
-        elif not self.coordinator.has_partition(key):
-            error = _sentence(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            self._answer(DELETE, DELETE.failed(key.partition, *error), then)
-        elif key in self.entries:
+        if key in self.entries:
             self._store(DELETE, Snapshot(key, None), DELETE.result(key.partition), then)
         else:
             self._answer(DELETE, DELETE.result(key.partition), then)
@@ -433,5 +414,10 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
         self.when_replicated(replicated)
 
 
-def _sentence(error: ErrorCode) -> tuple[ErrorCode, str]:
-    return error, error.message
+_OPERATIONS: Mapping[object, Callable[[ShareShard, SharePartitionKey, Any, Any], None]] = {
+    INITIALIZE: ShareShard.initialize,
+    READ: ShareShard.read_state,
+    WRITE: ShareShard.write_state,
+    DELETE: ShareShard.delete,
+    READ_SUMMARY: ShareShard.read_summary,
+}

@@ -22,6 +22,7 @@ from mockbroker.core.share.acknowledgement import (
     release_acquired,
 )
 from mockbroker.core.share.acquisition import AcquireRequest, acquire
+from mockbroker.core.share.operations import READ, WRITE
 from mockbroker.core.share.partition import SharePartition
 from mockbroker.core.share.states import FINAL_STATES, AcquireMode, RecordState
 from mockbroker.simulation.exhaustive.world import Event, ExploredWorld, must
@@ -92,23 +93,16 @@ class Coordinator:
         self.states: dict[int, tuple[int, int]] = {}
         self.waiting: list[Callable[[bool], None]] = []
 
-    def read_state(
-        self,
-        request: reading.ReadShareGroupStateRequest,  # noqa: ARG002 (there is one)
-        then: Callable[[reading.ReadShareGroupStateResponse], None],
-    ) -> None:
+    def send(self, operation: object, request: Any, then: Callable[[Any], None]) -> None:
+        """A read is answered at once, a write waits."""
+        if operation is WRITE:
+            (topic,) = request.topics
+            (data,) = topic.partitions
+            self.waiting.append(partial(self._answer, data, then))
+            return
         batches = [reading.StateBatch(at, at, *each) for at, each in sorted(self.states.items())]
         result = reading.PartitionResult(0, start_offset=self.start_offset, state_batches=batches)
-        then(reading.ReadShareGroupStateResponse([reading.ReadStateResult(_TOPIC_ID, [result])]))
-
-    def write_state(
-        self,
-        request: writing.WriteShareGroupStateRequest,
-        then: Callable[[writing.WriteShareGroupStateResponse], None],
-    ) -> None:
-        (topic,) = request.topics
-        (data,) = topic.partitions
-        self.waiting.append(partial(self._answer, data, then))
+        then(READ.response([(_TOPIC_ID, result)]))
 
     def _answer(
         self,
@@ -124,7 +118,7 @@ class Coordinator:
             self.states = {at: s for at, s in self.states.items() if at >= self.start_offset}
         error = 0 if written else int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         result = writing.PartitionResult(0, error)
-        then(writing.WriteShareGroupStateResponse([writing.WriteStateResult(_TOPIC_ID, [result])]))
+        then(WRITE.response([(_TOPIC_ID, result)]))
 
 
 class SharePartitionWorld(ExploredWorld):

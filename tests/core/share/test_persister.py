@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from mockbroker.core.metadata.topic import SHARE_GROUP_STATE_TOPIC
 from mockbroker.core.replication.network import links_between
 from mockbroker.core.replication.partition import Partition
+from mockbroker.core.share.operations import DELETE, INITIALIZE, READ, READ_SUMMARY, WRITE
 from mockbroker.core.share.persister import SharePersister
 from mockbroker_protocol import ErrorCode
 from tests.support.hops import add_hop_rule, remove_rule
@@ -81,8 +83,8 @@ def test_the_first_request_creates_the_topic() -> None:
     topic_id = node.topic().topic.topic_id
     assert SHARE_GROUP_STATE_TOPIC not in node.cluster.topics
     answers: list[Any] = []
-    node.cluster.brokers[1].share_persister.initialize_state(
-        initialize_request(topic_id), answers.append
+    node.cluster.brokers[1].share_persister.send(
+        INITIALIZE, initialize_request(topic_id), answers.append
     )
     assert errors(answers[0]) == [(0, None)]
     topic = node.cluster.topics[SHARE_GROUP_STATE_TOPIC]
@@ -91,21 +93,21 @@ def test_the_first_request_creates_the_topic() -> None:
 
 def test_a_state_is_initialized_written_read_and_deleted(node: PersisterNode) -> None:
     persister, topic_id = node.persister, node.topic_id
-    node.ask(persister.initialize_state, initialize_request(topic_id, 0, start=5))
+    node.ask(partial(persister.send, INITIALIZE), initialize_request(topic_id, 0, start=5))
     node.ask(
-        persister.write_state,
+        partial(persister.send, WRITE),
         write_request(topic_id, {0: [(6, 9, ACKNOWLEDGED, 1)]}, start=6, complete=4),
     )
-    (read,) = node.ask(persister.read_state, read_request(topic_id))
+    (read,) = node.ask(partial(persister.send, READ), read_request(topic_id))
     assert (read.state_epoch, read.start_offset) == (1, 6)
     (batch,) = read.state_batches
     assert (batch.first_offset, batch.last_offset) == (6, 9)
     assert (batch.delivery_state, batch.delivery_count) == (ACKNOWLEDGED, 1)
-    (summary,) = node.ask(persister.read_summary, summary_request(topic_id))
+    (summary,) = node.ask(partial(persister.send, READ_SUMMARY), summary_request(topic_id))
     assert (summary.start_offset, summary.delivery_complete_count) == (6, 4)
-    (deleted,) = node.ask(persister.delete_state, delete_request(topic_id))
+    (deleted,) = node.ask(partial(persister.send, DELETE), delete_request(topic_id))
     assert deleted.error_code == 0
-    (summary,) = node.ask(persister.read_summary, summary_request(topic_id))
+    (summary,) = node.ask(partial(persister.send, READ_SUMMARY), summary_request(topic_id))
     assert (summary.start_offset, summary.delivery_complete_count) == (-1, -1)
 
 
@@ -116,7 +118,7 @@ def test_the_share_partitions_of_a_request_may_have_several_coordinators(
     leaders = {state_partition(node.cluster, node.topic_id, each).leader_id for each in partitions}
     assert len(leaders) > 1
     answer = node.ask(
-        node.persister.initialize_state, initialize_request(node.topic_id, *partitions)
+        partial(node.persister.send, INITIALIZE), initialize_request(node.topic_id, *partitions)
     )
     assert [(line.partition, line.error_code) for line in answer] == [(p, 0) for p in partitions]
 
@@ -124,12 +126,12 @@ def test_the_share_partitions_of_a_request_may_have_several_coordinators(
 def test_a_request_without_partitions_has_an_empty_answer(node: PersisterNode) -> None:
     request = read_request(node.topic_id)
     request.topics.clear()
-    assert node.ask(node.persister.read_state, request) == []
+    assert node.ask(partial(node.persister.send, READ), request) == []
 
 
 def test_an_error_that_stays_is_passed_on_with_the_coordinators_words(node: PersisterNode) -> None:
     request = write_request(node.topic_id, {0: []})
-    (line,) = node.ask(node.persister.write_state, request)
+    (line,) = node.ask(partial(node.persister.send, WRITE), request)
     assert (line.error_code, line.error_message) == (
         E.INVALID_REQUEST,
         "Error in write state RPC. Write operation on uninitialized share partition not allowed.",
@@ -138,7 +140,7 @@ def test_an_error_that_stays_is_passed_on_with_the_coordinators_words(node: Pers
 
 def test_an_unknown_partition_is_asked_for_five_times(node: PersisterNode) -> None:
     """Metadata of the coordinator may lag behind, so it is no final error at first."""
-    node.persister.read_summary(summary_request(node.topic_id, 9), node.answers.append)
+    node.persister.send(READ_SUMMARY, summary_request(node.topic_id, 9), node.answers.append)
     for backoff_ms in BACKOFFS_MS:
         node.advance(backoff_ms - 1)
         assert node.answers == []
@@ -159,7 +161,7 @@ def test_without_a_coordinator_five_lookups_fail(node: PersisterNode) -> None:
             node.cluster.stop_broker(node_id, "unclean")
     assert state.leader_id == persister._host.node_id
     state.become_leader(-1, state.leader_epoch + 1, state.isr)
-    persister.read_state(read_request(node.topic_id), node.answers.append)
+    persister.send(READ, read_request(node.topic_id), node.answers.append)
     for backoff_ms in BACKOFFS_MS:
         assert node.answers == []
         node.advance(backoff_ms)
@@ -172,9 +174,9 @@ def test_without_a_coordinator_five_lookups_fail(node: PersisterNode) -> None:
 
 
 def test_a_cut_link_is_tried_again_and_found_healed(node: PersisterNode) -> None:
-    node.ask(node.persister.initialize_state, initialize_request(node.topic_id))
+    node.ask(partial(node.persister.send, INITIALIZE), initialize_request(node.topic_id))
     node.cut_off_coordinator()
-    node.persister.read_state(read_request(node.topic_id), node.answers.append)
+    node.persister.send(READ, read_request(node.topic_id), node.answers.append)
     node.advance(BACKOFFS_MS[0])
     node.cluster.replication.network.heal()
     node.advance(BACKOFFS_MS[1] - 1)
@@ -185,7 +187,7 @@ def test_a_cut_link_is_tried_again_and_found_healed(node: PersisterNode) -> None
 
 def test_the_fifth_disconnection_is_final(node: PersisterNode) -> None:
     node.cut_off_coordinator()
-    node.persister.write_state(write_request(node.topic_id, {0: []}), node.answers.append)
+    node.persister.send(WRITE, write_request(node.topic_id, {0: []}), node.answers.append)
     for backoff_ms in BACKOFFS_MS:
         assert node.answers == []
         node.advance(backoff_ms)
@@ -200,17 +202,17 @@ def test_the_fifth_disconnection_is_final(node: PersisterNode) -> None:
 
 def test_a_lost_answer_is_missed_after_thirty_seconds(node: PersisterNode) -> None:
     """The coordinator has written the state; the same request again changes nothing."""
-    node.ask(node.persister.initialize_state, initialize_request(node.topic_id))
+    node.ask(partial(node.persister.send, INITIALIZE), initialize_request(node.topic_id))
     rule = add_hop_rule(node.cluster, {"drop_reply": {}}, api="WriteShareGroupState")
     request = write_request(node.topic_id, {0: [(0, 4, ARCHIVED, 5)]})
-    node.persister.write_state(request, node.answers.append)
+    node.persister.send(WRITE, request, node.answers.append)
     node.advance(0)
     remove_rule(node.cluster, rule)
     node.advance(30_000)
     assert len(node.answers) == 1
     node.advance(BACKOFFS_MS[0])
     assert errors(node.answers[1]) == [(0, None)]
-    (read,) = node.ask(node.persister.read_state, read_request(node.topic_id))
+    (read,) = node.ask(partial(node.persister.send, READ), read_request(node.topic_id))
     assert len(read.state_batches) == 1
 
 
@@ -218,7 +220,7 @@ def test_a_request_between_brokers_is_a_hop_that_rules_can_refuse(node: Persiste
     rule = add_hop_rule(
         node.cluster, {"error": "FENCED_STATE_EPOCH"}, api="InitializeShareGroupState"
     )
-    node.persister.initialize_state(initialize_request(node.topic_id, 0), node.answers.append)
+    node.persister.send(INITIALIZE, initialize_request(node.topic_id, 0), node.answers.append)
     node.advance(0)
     (line,) = errors(node.answers[0])
     assert line[0] == E.FENCED_STATE_EPOCH
@@ -228,14 +230,14 @@ def test_a_request_between_brokers_is_a_hop_that_rules_can_refuse(node: Persiste
 def test_requests_wait_for_the_one_in_flight_and_are_sent_as_one(node: PersisterNode) -> None:
     """For one coordinator, API and group. (KIP-932's PersisterStateManager batches likewise.)"""
     topic_id, coordinator = node.topic_id, node.state.leader_id
-    node.ask(node.persister.initialize_state, initialize_request(topic_id, 0))
+    node.ask(partial(node.persister.send, INITIALIZE), initialize_request(topic_id, 0))
     rule = add_hop_rule(node.cluster, {"observe": {}}, api="WriteShareGroupState")
     network = node.cluster.replication.network
     far = node.persister._host.node_id
     network.delay([(far, coordinator)], 100)
     for offset in range(5):
         request = write_request(topic_id, {0: [(offset, offset, ACKNOWLEDGED, 1)]})
-        node.persister.write_state(request, node.answers.append)
+        node.persister.send(WRITE, request, node.answers.append)
     node.advance(100)
     node.advance(0)
     assert (len(node.answers), rule.hits) == (2, 2)
@@ -244,7 +246,7 @@ def test_requests_wait_for_the_one_in_flight_and_are_sent_as_one(node: Persister
     assert (len(node.answers), rule.hits) == (6, 2)
     network.heal()
     remove_rule(node.cluster, rule)
-    (read,) = node.ask(node.persister.read_state, read_request(topic_id))
+    (read,) = node.ask(partial(node.persister.send, READ), read_request(topic_id))
     assert [(b.first_offset, b.last_offset) for b in read.state_batches] == [(0, 4)]
 
 
@@ -253,37 +255,37 @@ def test_a_later_write_is_stored_while_an_earlier_one_waits_to_be_repeated(
 ) -> None:
     """The start offset goes back then. (Kafka's coordinator compares nothing either.)"""
     topic_id, persister = node.topic_id, node.persister
-    node.ask(persister.initialize_state, initialize_request(topic_id, 0))
+    node.ask(partial(persister.send, INITIALIZE), initialize_request(topic_id, 0))
     node.cut_off_coordinator()
-    persister.write_state(write_request(topic_id, {0: []}, start=3), node.answers.append)
+    persister.send(WRITE, write_request(topic_id, {0: []}, start=3), node.answers.append)
     node.cluster.replication.network.heal()
     assert [(key.group_id, start) for key, start in persister.repeated_writes()] == [("g", 3)]
-    node.ask(persister.write_state, write_request(topic_id, {0: []}, start=7))
-    (summary,) = node.ask(persister.read_summary, summary_request(topic_id))
+    node.ask(partial(persister.send, WRITE), write_request(topic_id, {0: []}, start=7))
+    (summary,) = node.ask(partial(persister.send, READ_SUMMARY), summary_request(topic_id))
     assert summary.start_offset == 7
     node.advance(BACKOFFS_MS[0])
     assert errors(node.answers[-1]) == [(0, None)]
-    (summary,) = node.ask(persister.read_summary, summary_request(topic_id))
+    (summary,) = node.ask(partial(persister.send, READ_SUMMARY), summary_request(topic_id))
     assert summary.start_offset == 3
     assert list(persister.repeated_writes()) == []
 
 
 def test_the_new_coordinator_has_the_state(node: PersisterNode) -> None:
     topic_id, state = node.topic_id, node.state
-    node.ask(node.persister.initialize_state, initialize_request(topic_id))
+    node.ask(partial(node.persister.send, INITIALIZE), initialize_request(topic_id))
     write = write_request(topic_id, {0: [(0, 2, ARCHIVED, 3)]}, start=0, complete=3)
-    node.ask(node.persister.write_state, write)
+    node.ask(partial(node.persister.send, WRITE), write)
     former = state.leader_id
     node.cluster.stop_broker(former, "unclean")
     assert state.leader_id not in (former, -1)
-    (summary,) = node.ask(node.persister.read_summary, summary_request(topic_id))
+    (summary,) = node.ask(partial(node.persister.send, READ_SUMMARY), summary_request(topic_id))
     assert (summary.state_epoch, summary.delivery_complete_count) == (1, 3)
 
 
 def test_a_process_that_ends_forgets_its_requests(node: PersisterNode) -> None:
     node.cut_off_coordinator()
     persister = node.persister
-    persister.read_state(read_request(node.topic_id), node.answers.append)
+    persister.send(READ, read_request(node.topic_id), node.answers.append)
     node.cluster.replication.network.heal()
     node.cluster.stop_broker(persister._host.node_id, "unclean")
     node.advance(60_000)
@@ -291,10 +293,10 @@ def test_a_process_that_ends_forgets_its_requests(node: PersisterNode) -> None:
 
 
 def test_a_paused_broker_tries_again_when_it_is_resumed(node: PersisterNode) -> None:
-    node.ask(node.persister.initialize_state, initialize_request(node.topic_id))
+    node.ask(partial(node.persister.send, INITIALIZE), initialize_request(node.topic_id))
     node.cut_off_coordinator()
     persister = node.persister
-    persister.read_state(read_request(node.topic_id), node.answers.append)
+    persister.send(READ, read_request(node.topic_id), node.answers.append)
     node.cluster.replication.network.heal()
     node.cluster.pause_broker(persister._host.node_id)
     node.advance(5_000)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mockbroker.core.share.operations import READ_SUMMARY
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.restore import clear, restore
 from mockbroker_protocol import ErrorCode
@@ -127,7 +128,7 @@ def test_the_requests_of_a_persister_that_wait_for_a_retry_end_with_a_restore() 
     (broker,) = node.cluster.brokers.values()
     row = summing.ReadStateSummaryData(node.topic_id, [summing.PartitionData(0)])
     request = summing.ReadShareGroupStateSummaryRequest("g", [row])
-    broker.share_persister.read_summary(request, done.append)
+    broker.share_persister.send(READ_SUMMARY, request, done.append)
     assert done == []
     restore(node.cluster, image)
     node.advance(60_000)

@@ -27,6 +27,7 @@ from mockbroker.core.groups.share.state_requests import (
 )
 from mockbroker.core.groups.share.states import PartitionEvent
 from mockbroker.core.ids import ZERO_UUID
+from mockbroker.core.share.operations import DELETE, INITIALIZE
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _initialize(
     else:
         request = initialize_request(group.group_id, wanted, group.epoch)
         respond = partial(_on_initialized, shard, group.group_id, then)
-        shard.coordinator.share_persister.initialize_state(request, respond)
+        shard.coordinator.share_persister.send(INITIALIZE, request, respond)
 
 
 def _on_initialized(
@@ -143,7 +144,7 @@ def delete_offsets(
         else:
             request = delete_request(group_id, which)
             respond = partial(_on_deleted, shard, group, failed, then)
-            shard.coordinator.share_persister.delete_state(request, respond)
+            shard.coordinator.share_persister.send(DELETE, request, respond)
 
     shard.when_replicated(delete, error_code)
 

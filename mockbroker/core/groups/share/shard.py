@@ -31,6 +31,7 @@ from mockbroker.core.groups.share.state_requests import (
     partitions_of,
 )
 from mockbroker.core.groups.share.states import PartitionEvent
+from mockbroker.core.share.operations import INITIALIZE
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class ShareGroups(ModernRunner[ShareGroup, ShareSettings]):
         }
         request = initialize_request(group_id, offsets, initialize.epoch)
         then = partial(self._on_initialize_response, group_id)
-        self._shard.coordinator.share_persister.initialize_state(request, then)
+        self._shard.coordinator.share_persister.send(INITIALIZE, request, then)
 
     def _on_initialize_response(
         self, group_id: str, response: InitializeShareGroupStateResponse

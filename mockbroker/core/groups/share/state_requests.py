@@ -5,10 +5,11 @@ Source: GroupMetadataManager.buildInitializeShareGroupStateRequest, GroupCoordin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from mockbroker.core.groups.assignors.base import partition_order, topic_order
+from mockbroker.core.share.operations import DELETE, INITIALIZE, READ_SUMMARY, each_result
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.errors import ERROR_CODES
 from mockbroker_protocol.messages import delete_share_group_state as deleting
@@ -21,97 +22,53 @@ if TYPE_CHECKING:
 UNINITIALIZED_OFFSET = -1  # PartitionFactory.UNINITIALIZED_START_OFFSET
 
 
-class Persister(Protocol):
-    """What a group coordinator needs of the persister of its broker (see `share.persister`)."""
-
-    def initialize_state(
-        self,
-        request: initializing.InitializeShareGroupStateRequest,
-        then: Callable[[initializing.InitializeShareGroupStateResponse], None],
-        /,
-    ) -> None: ...
-
-    def delete_state(
-        self,
-        request: deleting.DeleteShareGroupStateRequest,
-        then: Callable[[deleting.DeleteShareGroupStateResponse], None],
-        /,
-    ) -> None: ...
-
-    def read_summary(
-        self,
-        request: summing.ReadShareGroupStateSummaryRequest,
-        then: Callable[[summing.ReadShareGroupStateSummaryResponse], None],
-        /,
-    ) -> None: ...
-
-
 def initialize_request(
     group_id: str, start_offsets: Mapping[bytes, Mapping[int, int]], epoch: int
 ) -> initializing.InitializeShareGroupStateRequest:
     """`start_offsets` by topic id and partition; `epoch` is the state epoch."""
-    return initializing.InitializeShareGroupStateRequest(
-        group_id=group_id,
-        topics=[
-            initializing.InitializeStateData(
-                topic_id=topic_id,
-                partitions=[
-                    initializing.PartitionData(
-                        partition=partition,
-                        state_epoch=epoch,
-                        start_offset=start_offsets[topic_id][partition],
-                    )
-                    for partition in partition_order(start_offsets[topic_id])
-                ],
-            )
-            for topic_id in topic_order(start_offsets)
-        ],
+    which = {topic_id: frozenset(offsets) for topic_id, offsets in start_offsets.items()}
+    return INITIALIZE.request(
+        group_id,
+        (
+            (topic_id, initializing.PartitionData(index, epoch, start_offsets[topic_id][index]))
+            for topic_id, index in _in_order(which)
+        ),
     )
 
 
 def delete_request(
     group_id: str, which: Mapping[bytes, frozenset[int]]
 ) -> deleting.DeleteShareGroupStateRequest:
-    return deleting.DeleteShareGroupStateRequest(
-        group_id=group_id,
-        topics=[
-            deleting.DeleteStateData(
-                topic_id=topic_id,
-                partitions=[
-                    deleting.PartitionData(partition=each)
-                    for each in partition_order(which[topic_id])
-                ],
-            )
-            for topic_id in topic_order(which)
-        ],
-    )
+    rows = ((topic_id, deleting.PartitionData(index)) for topic_id, index in _in_order(which))
+    return DELETE.request(group_id, rows)
 
 
 def summary_request(
     group_id: str, which: Mapping[bytes, tuple[int, ...]]
 ) -> summing.ReadShareGroupStateSummaryRequest:
-    return summing.ReadShareGroupStateSummaryRequest(
-        group_id=group_id,
-        topics=[
-            summing.ReadStateSummaryData(
-                topic_id=topic_id,
-                partitions=[
-                    summing.PartitionData(partition=each, leader_epoch=0) for each in partitions
-                ],
-            )
+    return READ_SUMMARY.request(
+        group_id,
+        (
+            (topic_id, summing.PartitionData(partition=index, leader_epoch=0))
             for topic_id, partitions in which.items()
-        ],
+            for index in partitions
+        ),
     )
+
+
+def _in_order(which: Mapping[bytes, frozenset[int]]) -> Iterator[tuple[bytes, int]]:
+    """Topic ids and partitions in the order of Kafka's sets."""
+    for topic_id in topic_order(which):
+        for index in partition_order(which[topic_id]):
+            yield topic_id, index
 
 
 def errors_of(response: StateResponse) -> dict[bytes, dict[int, tuple[ErrorCode, str | None]]]:
     """The results by topic id and partition: error and message."""
     found: dict[bytes, dict[int, tuple[ErrorCode, str | None]]] = {}
-    for topic in response.results:
-        results = found.setdefault(topic.topic_id, {})
-        for each in topic.partitions:
-            error = ERROR_CODES[each.error_code]
-            results[each.partition] = error, each.error_message
+    for topic_id, each in each_result(response):
+        results = found.setdefault(topic_id, {})
+        results[each.partition] = ERROR_CODES[each.error_code], each.error_message
     return found
 
 
