@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from mockbroker import Cluster
+from mockbroker import Cluster, TopicSpec
 from tests.support.browser import Visits, chromium
 
 OpenConsole = Callable[..., Page]
@@ -22,6 +22,13 @@ OpenConsole = Callable[..., Page]
 def browser() -> Iterator[Browser]:
     with chromium() as running:
         yield running
+
+
+@pytest.fixture
+def orders() -> Iterator[Cluster]:
+    """A cluster of three brokers with the topic `orders`, of two partitions on each."""
+    with Cluster(topics=[TopicSpec("orders", 2, replication_factor=3)], seed=1) as kafka:
+        yield kafka
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ export function TimeSlider() {
 
   const isLive = at === null && draft === null;
   const now = state.data?.at_ms;
-  return html`<div class=${`timebar${isLive ? '' : ' past'}`} role="group" aria-label="Time">
+  return html`<div class=${`timebar${isLive ? '' : ' past'}`} role="region" aria-label="Time">
     <button class="live" aria-pressed=${String(isLive)} onClick=${live}>
       <span class="dot" aria-hidden="true"></span>Live
     </button>
