@@ -8,6 +8,7 @@ Then the rules are removed and the clients end, and the soak fails if one of the
 - Memory grew, see `bench.soak_memory`. A run that is too short, or a machine that is too busy, says
   "not judged".
 - Tasks, descriptors or threads are above those from before the clients.
+- A process of clients ended, see `bench.soak_processes`.
 - The audit has a bug.
 
 Logs are short and compacted often, and the journal goes to disk, so that data does not grow.
@@ -20,7 +21,6 @@ import gc
 import json
 import logging
 import random
-import subprocess
 import sys
 import tempfile
 import threading
@@ -32,8 +32,10 @@ from typing import Any, NamedTuple
 
 import trio
 
+from bench.soak_clients import LIBRARIES
 from bench.soak_lives import ATOMIC, TOPIC
 from bench.soak_memory import GROWS, Sample, judged
+from bench.soak_processes import ClientProcesses
 from mockbroker import Cluster
 from mockbroker.pipeline.duck import judge, open_session
 from mockbroker.pipeline.findings import BUG
@@ -147,11 +149,12 @@ class Soak:
         while self._undo:
             self._undo.pop()()
 
-    def run(self, minutes: float) -> None:
+    def run(self, minutes: float, clients: ClientProcesses) -> None:
         begun = time.monotonic()
         next_step = next_sample = begun
         half: tracemalloc.Snapshot | None = None
         while (now := time.monotonic()) < begun + 60 * minutes:
+            clients.look()
             if now >= next_step:
                 try:
                     self.step()
@@ -221,25 +224,25 @@ def soaked(minutes: float, seed: int, journal: Path, say: Callable[[str], None])
         stream = f"{kafka.admin_url}/v1/journal/stream"
         soak = Soak(kafka, seed)
         baseline = soak.counts()
-        command = [sys.executable, "-m", "bench.soak_clients", kafka.bootstrap_servers, stream]
+        client = [sys.executable, "-m", "bench.soak_clients"]
+        clients = ClientProcesses(
+            {each: [*client, each, kafka.bootstrap_servers, stream] for each in LIBRARIES}
+        )
         tracemalloc.start()
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as clients:
-            try:
-                soak.run(minutes)
-            finally:
-                output, _ = clients.communicate()
+        with clients:
+            soak.run(minutes, clients)
         tracemalloc.stop()
         counts = soak.settle(baseline)
     logging.getLogger().removeHandler(errors)
     say(f"steps: {len(soak.steps)}, of which refused: {sum(map(_is_refused, soak.steps))}")
-    say(f"clients: {json.dumps(json.loads(output))}")
+    say(f"clients: {json.dumps({'done': clients.done, 'failed': clients.failed})}")
+    say(f"clients that crashed: {', '.join(clients.crashes) or 'none'}")
     say(f"memory: {soak.samples[-1].megabytes:.1f} MB, {judged(soak.samples)}")
-    found = sorted(sample.descriptors for sample in soak.samples)
-    say(f"descriptors open: {found[0]} to {found[-1]}, the median is {found[len(found) // 2]}")
+    open_ = sorted(sample.descriptors for sample in soak.samples)
+    say(f"descriptors open: {open_[0]} to {open_[-1]}, the median is {open_[len(open_) // 2]}")
     say(f"before {baseline}, after {counts}")
-    return problems(soak, baseline, counts, errors.found) + audited(journal)
+    found = problems(soak, baseline, counts, errors.found)
+    return found + clients.problems + audited(journal)
 
 
 def _is_refused(step: str) -> bool:

@@ -1,4 +1,4 @@
-"""Clients of a soak, of every kind, in a process of their own: `python -m bench.soak_clients`.
+"""Clients of a soak, those of one library: `python -m bench.soak_clients LIBRARY SERVERS STREAM`.
 
 They use the cluster until standard input ends, whatever is done to them: a client that fails is
 closed, and another takes its place. The process prints how much each kind did, as one line of JSON.
@@ -151,22 +151,24 @@ def follower(url: str, _: str) -> None:
                 return
 
 
-KINDS: dict[str, tuple[Callable[[str, str], None], int]] = {
-    "idempotent": (idempotent, 6),
-    "transactional": (transactional, 3),
-    "classic": (classic, 6),
-    "modern": (modern, 4),
-    "kafka-python": (kafka_python, 3),
-    "aiokafka": (asynchronous, 3),
-    "share": (shared, 4),
-    "streams": (streams, 3),
-    "admin": (admin, 2),
-    "http": (follower, 2),
+Use = Callable[[str, str], None]
+
+LIBRARIES: dict[str, dict[str, tuple[Use, int]]] = {
+    "librdkafka": {
+        "idempotent": (idempotent, 6),
+        "transactional": (transactional, 3),
+        "classic": (classic, 6),
+        "modern": (modern, 4),
+        "share": (shared, 4),
+        "admin": (admin, 2),
+    },
+    "python": {"kafka-python": (kafka_python, 3), "aiokafka": (asynchronous, 3)},
+    "mockbroker": {"streams": (streams, 3), "http": (follower, 2)},
 }
 ERRORS = (Exception, KafkaException)
 
 
-def lives(kind: str, use: Callable[[str, str], None], address: str, name: str) -> None:
+def lives(kind: str, use: Use, address: str, name: str) -> None:
     """One client after another until the soak ends."""
     while not ended.is_set():
         try:
@@ -177,14 +179,14 @@ def lives(kind: str, use: Callable[[str, str], None], address: str, name: str) -
 
 
 def main() -> None:
-    servers, stream = sys.argv[1:]
+    library, servers, stream = sys.argv[1:]
     threads = [
         threading.Thread(
             target=lives,
             args=(kind, use, stream if kind == "http" else servers, f"{kind}-{number}"),
             daemon=True,
         )
-        for kind, (use, count) in KINDS.items()
+        for kind, (use, count) in LIBRARIES[library].items()
         for number in range(count)
     ]
     for thread in threads:
