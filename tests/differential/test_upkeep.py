@@ -116,12 +116,18 @@ def wait(condition: Callable[[], bool]) -> None:
 
 
 def first_batch(answer: Any) -> Any:
-    """A fetch answer without the batches that the real broker may leave for the next one: it reads
-    one segment at a time.
+    """A fetch answer without the batches that the real broker may leave for the next one, and their
+    aborted transactions: it reads one segment at a time, and how segments are joined depends on how
+    many rounds the cleaner has made.
     """
     partition = answer.responses[0].partitions[0]
-    for _, batch in split_batches(partition.records):
+    for header, batch in split_batches(partition.records):
         partition.records = bytes(batch)
+        partition.aborted_transactions = [
+            each
+            for each in partition.aborted_transactions or ()
+            if each.first_offset < header.next_offset
+        ]
         break
     return answer
 

@@ -27,7 +27,7 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE_NAME = re.compile(r"# (\w+\.(?:py|toml))\n")
 READY = re.compile(r"ready bootstrap=(\S+) admin=http://(\S+)")
 
-TIMEOUT_S = 120
+TIMEOUT_S = 300  # of a program; a busy machine takes minutes for what takes seconds
 DOCS_BOOTSTRAP = "127.0.0.1:9092"
 DOCS_ADMIN = "127.0.0.1:9191"
 

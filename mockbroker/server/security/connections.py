@@ -85,7 +85,7 @@ class SecureConnection(Connection):
 class SaslConnection(SecureConnection):
     """A connection whose client authenticates by SASL, over TLS or not."""
 
-    __slots__ = ("_request_bytes_authenticated", "_sasl")
+    __slots__ = ("_refusal", "_request_bytes_authenticated", "_sasl")
 
     def __init__(
         self,
@@ -100,6 +100,7 @@ class SaslConnection(SecureConnection):
     ) -> None:
         super().__init__(transport, server, listener, info, link, tls, mapper)
         self._sasl = sasl
+        self._refusal = ""  # why authentication has failed
         info.sasl = sasl
         # An unauthenticated client must not make the broker hold a large frame.
         self._request_bytes_authenticated = self._request_bytes_max
@@ -109,6 +110,10 @@ class SaslConnection(SecureConnection):
     async def _shake_hands(self, tls: TlsTransport) -> None:
         await super()._shake_hands(tls)
         self._info.principal = self._sasl.principal  # only SASL counts here
+
+    async def _serve_all(self) -> str:
+        why = await super()._serve_all()
+        return self._refusal or why
 
     # -- frames in ---------------------------------------------------------------------------------
 
@@ -216,10 +221,6 @@ class SaslConnection(SecureConnection):
         if not self.is_over:
             self._stats.failed_authentications += 1
             mechanism = sasl.mechanism_name or "no mechanism yet"
-            log.warning(
-                "%s: failed authentication (%s): %s; connection closed",
-                self.peer,
-                mechanism,
-                sasl.reason,
-            )
+            self._refusal = f"failed authentication ({mechanism}): {sasl.reason}"
+            log.warning("%s: %s; connection closed", self.peer, self._refusal)
         self.is_over = True

@@ -277,6 +277,19 @@ def readable(connection: Connection) -> bool:
             return False
 
 
+def test_the_journal_has_the_reason_of_a_refusal():
+    with (
+        Cluster(brokers=1, security_protocol="SASL_PLAINTEXT", users=USERS) as kafka,
+        SaslConnection(kafka) as raw,
+    ):
+        raw.plain("alice", "x")
+        assert raw.wait_closed()
+        (event,) = kafka.journal.wait(kind="connection", change="closed")
+        assert event.reason == (
+            "failed authentication (PLAIN): Authentication failed: Invalid username or password"
+        )
+
+
 def test_without_a_delay_a_refusal_is_told_at_once():
     with (
         Cluster(
