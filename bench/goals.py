@@ -54,6 +54,7 @@ GOALS: tuple[Goal, ...] = (
     Goal("idle", 60e6),
     Goal("idle-rules", 1.10),
     Goal("journal", 1.05),
+    Goal("console", 1.05),
     Goal("api-versions-p50", 1.0, ("kfake",)),
     Goal("sequential-p50", 0.8, ("real",)),
     Goal("sequential-p50", 1.25, ("kfake",)),

@@ -18,7 +18,7 @@ from bench.workloads.footprint import (
 from bench.workloads.groups import Rebalance
 from bench.workloads.latency import Delivery, Sequential
 from bench.workloads.linger import Linger
-from bench.workloads.rules import IdleRules, KeptJournal
+from bench.workloads.rules import IdleRules, KeptJournal, OpenConsole
 from bench.workloads.share import share_workloads
 from bench.workloads.spark import BulkRead, MicroBatches
 from bench.workloads.streams import StreamsStart
@@ -55,6 +55,7 @@ WORKLOADS: tuple[Workload, ...] = (
     Snapshots(),
     IdleRules(),
     KeptJournal(),
+    OpenConsole(),
     BulkRead(),
     MicroBatches(),
     *audit_workloads(),

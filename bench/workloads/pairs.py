@@ -94,8 +94,8 @@ def interval(ratios: list[float]) -> tuple[float, float]:
     return medians[RESAMPLES // 40], medians[-RESAMPLES // 40]
 
 
-def seconds_of_a_round_trip(connection: RawConnection) -> float:
-    """The median of one block of records with acks=all."""
+def produce_frame() -> bytes:
+    """A Produce of one record with acks=all."""
     records = build_batch([Record(timestamp=1, value=b"x" * 100)])
     message = ProduceRequest(
         acks=-1,
@@ -104,7 +104,12 @@ def seconds_of_a_round_trip(connection: RawConnection) -> float:
             TopicProduceData(name=TOPIC, partition_data=[PartitionProduceData(0, records)])
         ],
     )
-    frame = request(ApiKey.PRODUCE, 9, message)
+    return request(ApiKey.PRODUCE, 9, message)
+
+
+def seconds_of_a_round_trip(connection: RawConnection) -> float:
+    """The median of one block of records with acks=all."""
+    frame = produce_frame()
     times = []
     for _ in range(ROUND_TRIPS):
         begun = time.perf_counter()

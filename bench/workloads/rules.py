@@ -57,3 +57,11 @@ class KeptJournal(_Pairs):
     name = "journal"
     measures = _with_interval(name, "produce with a journal, against none")
     program = "bench.workloads.kept_journal"
+
+
+class OpenConsole(_Pairs):
+    """A cluster whose console is open in a browser, against one that nobody looks at."""
+
+    name = "console"
+    measures = _with_interval(name, "produce with an open console, against none")
+    program = "bench.workloads.open_console"

@@ -15,7 +15,14 @@ import { STATES, SPANS_MAX, Timeline, familyList, titleOf } from '../timeline/mo
 export const needsCluster = false;
 
 const POLL_MS = 400;
-const PAGE = 2_000;
+const PAINT_MS = 100;
+// With more requests than these in one answer, the page looks and paints more rarely and takes fewer:
+// the cluster has better things to do.
+const BUSY = 200;
+const BUSY_POLL_MS = 1_000;
+const BUSY_PAINT_MS = 300;
+const PAGE_FIRST = 2_000;
+const PAGE = 600;
 const WINDOW_MS = 10_000;
 const WINDOW_MIN_MS = 0.5;
 const LANES_LEAST = 8;
@@ -51,15 +58,16 @@ function useTimeline(filter, moment) {
       let wait = POLL_MS;
       try {
         if (!document.hidden || model.next === 0) {
-          const params = { ...filter, limit: PAGE };
+          const params = { ...filter, limit: model.next ? PAGE : PAGE_FIRST };
           if (model.next) params.after = model.next;
           if (moment !== null) params.until = moment;
           const page = await get('/v1/journal/timeline', params);
           if (over) return;
           if (model.next && page.last_seq < model.next) model.clear(); // the journal began anew
           else model.take(page);
+          model.busy = page.spans.length + page.left_out > BUSY;
+          if (model.busy) wait = BUSY_POLL_MS;
           setSeen({ version: model.version, error: null, ready: true });
-          if (page.next < page.last_seq && page.spans.length >= PAGE) wait = 50;
         }
       } catch (error) {
         if (over) return;
@@ -227,8 +235,8 @@ function Lanes({ model, version, seq, moment, onOpen }) {
   useEffect(paint);
   useEffect(() => {
     if (!isLive || span.to !== null) return undefined;
-    // Ten pictures a second while it follows: the data come more rarely.
-    const timer = setInterval(() => { if (!document.hidden) paint(); }, 100);
+    // Several pictures a second while it follows: the data come more rarely.
+    const timer = setInterval(() => { if (!document.hidden) paint(); }, model.busy ? BUSY_PAINT_MS : PAINT_MS);
     return () => clearInterval(timer);
   });
   // An entry that is opened by a link is brought into view.
