@@ -119,7 +119,7 @@ def endpoints(api: Api) -> list[Endpoint]:
 
 async def _report(api: Api, data: bytes) -> _Found:
     """The report of the process. Raises ProblemError without one."""
-    command = [sys.executable, "-m", "mockbroker.pipeline.report"]
+    command = [sys.executable, "-m", "mockbroker.pipeline.exported"]
     with api.limit(AUDIT_TIMEOUT_S):
         done: subprocess.CompletedProcess[bytes] = await trio.run_process(
             command, stdin=data, capture_stdout=True, capture_stderr=True, check=False

@@ -1,9 +1,16 @@
-"""The report about an export of the journal, without tables that are kept."""
+"""The report about an export of the journal, without tables that are kept.
+
+`python -m mockbroker.pipeline.exported` reads the entries from standard input and writes JSON to
+standard output. The admin server runs it as a process of its own, so that the cluster goes on
+meanwhile. The exit code is 1 with a sentence on standard error if there is no report.
+"""
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,3 +53,41 @@ def _add_operations(directory: Path, operations: Iterable[Mapping[str, Any]]) ->
     file = directory / "operations" / f"run={RUN}" / "part-00000.parquet"
     file.parent.mkdir(parents=True)
     pq.write_table(pa.Table.from_pylist(rows, arrow_schema("operations")), file)
+
+
+def main() -> None:
+    import msgspec
+
+    from mockbroker.pipeline.store import StoreError
+
+    try:
+        report = report_of_export(sys.stdin.buffer.read())
+    except StoreError as error:
+        sys.exit(str(error))
+    sys.stdout.buffer.write(msgspec.json.encode(as_data(report)))
+
+
+def as_data(report: Report) -> dict[str, Any]:
+    """The findings of a report with their evidence, as plain data."""
+    from mockbroker.pipeline.report.terminal import not_checked
+
+    return {
+        "engine": report.engine,
+        "whole": report.whole,
+        "not_checked": not_checked(report),
+        "findings": [
+            {
+                **case.finding._asdict(),
+                "facts": [list(fact) for fact in case.facts],
+                "evidence": [entry._asdict() for entry in case.timeline],
+                "left_out": case.left_out,
+            }
+            for case in report.cases
+        ],
+        "outcomes": [outcome._asdict() for outcome in report.outcomes],
+        "runs": [asdict(run) for run in report.runs],
+    }
+
+
+if __name__ == "__main__":
+    main()
