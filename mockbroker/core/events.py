@@ -85,6 +85,7 @@ class ControllerChanged(Event, frozen=True, gc=False):
     kind: ClassVar[str] = "election"
     node_id: int
     epoch: int
+    former_node_id: int
 
 
 class LeaderChanged(Event, frozen=True):
@@ -277,17 +278,21 @@ class NetworkChanged(Event, frozen=True):
     from_nodes: tuple[int, ...]
     to_nodes: tuple[int, ...]
     delay_ms: int
+    both_ways: bool
 
 
 class TransactionMoved(Event, frozen=True, gc=False):
     """A transactional id went from one state to another; names as in DescribeTransactions."""
 
     kind: ClassVar[str] = "transaction"
+    node_id: int
     transactional_id: str
     former: str
     state: str
     producer_id: int
     producer_epoch: int
+    timeout_ms: int
+    start_ms: int
 
 
 class GroupMoved(Event, frozen=True, gc=False):

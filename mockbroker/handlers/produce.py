@@ -236,6 +236,7 @@ def _append_all(
                 partition.leader_epoch,
                 result.base_offset,
                 entry.header,
+                partition.high_watermark,
             )
         if acks == ACKS_ALL and partition.high_watermark <= result.last_offset:
             waiting.append(_Waiting(partition, result.last_offset + 1, entry.response))

@@ -12,9 +12,17 @@ from pathlib import Path
 
 from mockbroker.core.events import TopicsChanged
 from mockbroker.core.ids import uuid_from_text
-from mockbroker.core.journal.entries import NO_ROOM, Entry, EventEntry, JournalEntry
+from mockbroker.core.journal.entries import (
+    NO_ROOM,
+    Entry,
+    EventEntry,
+    JournalEntry,
+    RequestEntry,
+    ResponseEntry,
+)
 from mockbroker.core.journal.journal import Gap
 from mockbroker.core.journal.reader_positions import Readers
+from mockbroker.pipeline.past.image import CapturedImage
 from mockbroker.pipeline.spool.format import (
     ClientIdentified,
     RunEnded,
@@ -51,6 +59,8 @@ class SavedJournal:
         self.tracked = {each.topic: each for each in self.started.tracked}
         self.ended_ms = self.started.virtual_ms
         self.bytes = 0
+        # The cluster at the end; None if the run was not stopped cleanly.
+        self.image: CapturedImage | None = None
         for entry in self.run:
             self._take(entry)
         # A reader may follow it as it follows a running one, and gets no news.
@@ -74,6 +84,7 @@ class SavedJournal:
             self._gaps.append(entry)
         elif isinstance(entry, RunEnded):
             self.ended_ms = entry.virtual_ms
+            self.image = entry.image
 
     # -- as `core.journal.journal.Journal` ---------------------------------------------------------
 
@@ -159,6 +170,15 @@ class SavedPart:
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries)
+
+    def facts(self, apis: frozenset[int]) -> Iterator[Entry]:
+        """As `JournalSlice.facts`."""
+        for entry in self._entries:
+            if isinstance(entry, ResponseEntry):
+                if entry.api_key in apis:
+                    yield entry
+            elif not isinstance(entry, RequestEntry):
+                yield entry
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -284,6 +284,9 @@ async def test_the_journal_is_read_awaited_and_asserted(kafka: Any) -> None:
     seq = (await kafka.journal.events(kind="request", api="Produce"))[-1].seq
     assert (await kafka.journal.entry(seq)).frame.bytes > 0
     assert event.seq in [each.seq for each in (await kafka.journal.links(seq)).effects]
+    state = await kafka.journal.state(seq, parts=["topics"], topic="orders")
+    assert (state.partitions[0].log_end_offset, state.groups) == (0, None)
+    assert (await kafka.journal.state(topic="orders")).partitions[0].log_end_offset == 1
     timeline = await kafka.journal.timeline(api="Produce", limit=1)
     assert (timeline.spans[0].seq, timeline.spans[0].state) == (seq, "answered")
     assert (await kafka.journal.timeline(seq, api="Produce")).next >= event.seq

@@ -175,7 +175,7 @@ def a_controller_among_the_few(world: World) -> None:
     network = world.cluster.replication.network
     links = {(few, n) for n in world.cluster.processes if n != few}
     network.cut(links | {(b, a) for a, b in links})
-    world.cluster.runtime.emit(NetworkChanged(0, "cut", (few,), (), 0))
+    world.cluster.runtime.emit(NetworkChanged(0, "cut", (few,), (), 0, True))
     world.laws.after(Step(at_ms=0, do="cut_network"))
 
 
@@ -298,7 +298,7 @@ def a_transaction_complete_without_its_marker(world: World) -> None:
     )
     partition.log.append(memoryview(batch), 0, 1_700_000_000_000, partition.leader_epoch)
     partition.log.producers.replay(batch)
-    moved = TransactionMoved(0, "app", "PrepareCommit", "CompleteCommit", 7, 0)
+    moved = TransactionMoved(0, 1, "app", "PrepareCommit", "CompleteCommit", 7, 0, 60_000, 0)
     world.cluster.runtime.emit(moved)
 
 
@@ -325,7 +325,9 @@ def _decided_end(world: World) -> None:
 
 def a_marker_that_is_not_on_its_way(world: World) -> None:
     _decided_end(world)
-    world.cluster.runtime.emit(TransactionMoved(0, "tx", "Ongoing", "PrepareCommit", 7, 0))
+    world.cluster.runtime.emit(
+        TransactionMoved(0, 1, "tx", "Ongoing", "PrepareCommit", 7, 0, 60_000, 0)
+    )
     _changed(world, _partition(world))
 
 

@@ -142,7 +142,9 @@ def test_a_lost_transaction_log_leaves_decided_ends_without_markers(world: World
     """Leaders refuse the marker of an epoch that is over, and nobody sends it again."""
     world.laws.transactions_lost = True
     decided(world, epoch=3, version=0)
-    world.cluster.runtime.emit(TransactionMoved(0, "tx", "Ongoing", "PrepareCommit", 7, 3))
+    world.cluster.runtime.emit(
+        TransactionMoved(0, 1, "tx", "Ongoing", "PrepareCommit", 7, 3, 60_000, 0)
+    )
     partition_of(world).notify()
     world.look()
     assert world.laws.violations == []
@@ -217,7 +219,7 @@ def test_a_marker_is_replicated_that_a_former_leader_has_replicated(world: World
         partition.log.append(memoryview(each), 0, 1_700_000_000_000, partition.leader_epoch)
         partition.log.producers.replay(each)
     passed = WatermarkMoved(0, "orders", 0, partition.leader_id, 0, 2, 2)
-    complete = TransactionMoved(0, "tx", "PrepareCommit", "CompleteCommit", 7, 0)
+    complete = TransactionMoved(0, 1, "tx", "PrepareCommit", "CompleteCommit", 7, 0, 60_000, 0)
     world.cluster.runtime.emit(passed)
     world.cluster.runtime.emit(complete)
     assert world.laws.violations == []
@@ -230,7 +232,7 @@ def test_a_marker_that_no_leader_has_replicated_is_missing(world: World) -> None
     for each in (batch, marker):
         partition.log.append(memoryview(each), 0, 1_700_000_000_000, partition.leader_epoch)
         partition.log.producers.replay(each)
-    complete = TransactionMoved(0, "tx", "PrepareCommit", "CompleteCommit", 7, 0)
+    complete = TransactionMoved(0, 1, "tx", "PrepareCommit", "CompleteCommit", 7, 0, 60_000, 0)
     world.cluster.runtime.emit(WatermarkMoved(0, "orders", 0, partition.leader_id, 0, 1, 2))
     world.cluster.runtime.emit(complete)
     assert [v.law for v in world.laws.violations] == [
@@ -270,7 +272,9 @@ def test_offsets_stay_pending_where_their_marker_was_lost(world: World, *, torn:
     shard.offsets.commit_pending(7, "g", "orders", 0, OffsetAndMetadata(6))
     if torn:
         world.laws.lossy.add(shard.partition.key)
-    world.cluster.runtime.emit(TransactionMoved(0, "tx", "PrepareCommit", "CompleteCommit", 7, 0))
+    world.cluster.runtime.emit(
+        TransactionMoved(0, 1, "tx", "PrepareCommit", "CompleteCommit", 7, 0, 60_000, 0)
+    )
     assert (world.laws.violations == []) is torn
 
 

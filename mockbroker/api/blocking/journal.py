@@ -24,6 +24,7 @@ from mockbroker.core.journal.verify import VerificationResult, explain
 
 if TYPE_CHECKING:
     from mockbroker.admin.v1.journal_entry import EntryView, LinksView
+    from mockbroker.admin.v1.past import PastStateView
     from mockbroker.core.journal.timeline import TimelineView
     from mockbroker.pipeline.store import RunManifest
 
@@ -73,6 +74,24 @@ class Journal(Handle):
         """
         at = {"seq": seq}
         found: LinksView = self._ask("GET", "/v1/journal/entries/{seq}/links", at=at)
+        return found
+
+    def state(
+        self,
+        seq: int | None = None,
+        *,
+        parts: list[str] | None = None,
+        topic: str | None = None,
+        group: str | None = None,
+    ) -> PastStateView:
+        """The cluster right after entry `seq`, by default the newest one; None is unknown.
+
+        `parts` are "cluster", "topics", "groups", "transactions", by default all. Raises
+        UnknownNameError if the journal does not have the entry.
+        """
+        given = {"seq": seq, "parts": parts, "topic": topic, "group": group}
+        query = {name: value for name, value in given.items() if value is not None}
+        found: PastStateView = self._ask("GET", "/v1/journal/state", query=query)
         return found
 
     def timeline(

@@ -91,7 +91,7 @@ class NetworkActions:
         left, right = _sides(cluster, wanted.nodes, wanted.to)
         network = cluster.replication.network
         network.cut(links_between(left, right, both_ways=wanted.both_ways))
-        _emit(cluster, "cut", left, right)
+        _emit(cluster, "cut", left, right, both_ways=wanted.both_ways)
         cluster.controller.links_changed(wanted.fence_after_ms)
 
     @action(DelayNetwork)
@@ -101,7 +101,7 @@ class NetworkActions:
         left, right = _sides(cluster, wanted.nodes, wanted.to)
         links = links_between(left, right, both_ways=wanted.both_ways)
         cluster.replication.network.delay(links, wanted.by_ms)
-        _emit(cluster, "delayed", left, right, wanted.by_ms)
+        _emit(cluster, "delayed", left, right, wanted.by_ms, both_ways=wanted.both_ways)
         cluster.replication.links_changed()
 
     @action(HealNetwork)
@@ -135,7 +135,15 @@ def _sides(cluster: ClusterState, nodes: Nodes, to: Nodes | None) -> tuple[list[
 
 
 def _emit(
-    cluster: ClusterState, change: str, left: list[int], right: list[int], delay_ms: int = 0
+    cluster: ClusterState,
+    change: str,
+    left: list[int],
+    right: list[int],
+    delay_ms: int = 0,
+    *,
+    both_ways: bool = True,
 ) -> None:
     now_ms = cluster.runtime.now_ms()
-    cluster.runtime.emit(NetworkChanged(now_ms, change, tuple(left), tuple(right), delay_ms))
+    cluster.runtime.emit(
+        NetworkChanged(now_ms, change, tuple(left), tuple(right), delay_ms, both_ways)
+    )

@@ -407,10 +407,12 @@ class Controller:
 
     def take_over(self, node_id: int) -> None:
         """Make another broker the active controller, -1 for none."""
+        former = self.node_id
         self._metadata.image.controller_id = node_id
         if node_id != NO_LEADER:
             self.epoch += 1
-        self._runtime.emit(ControllerChanged(self._runtime.now_ms(), node_id, self.epoch))
+        now_ms = self._runtime.now_ms()
+        self._runtime.emit(ControllerChanged(now_ms, node_id, self.epoch, former))
         self._metadata.changed()
         self.heartbeats.reconcile()
 

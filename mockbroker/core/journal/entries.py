@@ -78,6 +78,7 @@ class AppendEntry(JournalEntry, tag="append", frozen=True, gc=False):
     """A batch of request `request_seq` that was appended to a leader's log.
 
     `topic_id` is that of the log: a broker without the controller may append to a deleted topic.
+    `high_watermark` is the partition's after the append.
     """
 
     node_id: int
@@ -94,6 +95,7 @@ class AppendEntry(JournalEntry, tag="append", frozen=True, gc=False):
     producer_epoch: int
     base_sequence: int
     transactional: bool
+    high_watermark: int
 
     @property
     def last_offset(self) -> int:
@@ -177,6 +179,7 @@ def appended(
     leader_epoch: int,
     first_offset: int,
     header: BatchHeader,
+    high_watermark: int,
 ) -> AppendEntry:
     """The entry of a batch with this header."""
     return AppendEntry(
@@ -197,6 +200,7 @@ def appended(
         header.producer_epoch,
         header.base_sequence,
         bool(header.attributes & TRANSACTIONAL_MASK),
+        high_watermark,
     )
 
 

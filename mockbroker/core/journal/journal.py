@@ -181,6 +181,7 @@ class Journal:
         leader_epoch: int,
         first_offset: int,
         header: BatchHeader,
+        high_watermark: int,
     ) -> None:
         """Write an append of a client's batch to its leader's log; duplicates are not written."""
         self.last_seq += 1
@@ -197,6 +198,7 @@ class Journal:
                 leader_epoch,
                 first_offset,
                 header,
+                high_watermark,
             )
         )
         self._room -= ENTRY_BYTES

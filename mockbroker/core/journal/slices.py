@@ -13,6 +13,7 @@ from mockbroker.core.journal.entries import (
     NO_ROOM,
     Entry,
     Raw,
+    RequestEntry,
     ResponseEntry,
     answered,
     entry_of,
@@ -22,6 +23,8 @@ from mockbroker.core.journal.journal import ConnectedClient, Gap, Journal
 # The bare tuples of answers, and the place of the request's number in them.
 _ANSWERS = (answered, ResponseEntry)
 _REQUEST_SEQ = 5
+# The place of the request's header, or of the API's key.
+_HEADER = 6
 
 
 class JournalSlice:
@@ -56,6 +59,19 @@ class JournalSlice:
 
     def __iter__(self) -> Iterator[Entry]:
         for seq, raw in enumerate(self._entries, self.first_seq):
+            yield entry_of(raw, seq)
+
+    def facts(self, apis: frozenset[int]) -> Iterator[Entry]:
+        """The entries but requests and the answers of other APIs than these."""
+        for seq, raw in enumerate(self._entries, self.first_seq):
+            maker = raw[0]
+            if maker is RequestEntry:
+                continue
+            if maker is answered:
+                if raw[_HEADER].api_key not in apis:
+                    continue
+            elif maker is ResponseEntry and raw[_HEADER] not in apis:
+                continue
             yield entry_of(raw, seq)
 
     def __len__(self) -> int:

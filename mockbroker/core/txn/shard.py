@@ -237,11 +237,14 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
         self._runtime.emit(
             TransactionMoved(
                 self._runtime.now_ms(),
+                self.coordinator.broker_id,
                 transaction.transactional_id,
                 moved.previous.value,
                 moved.state.value,
                 transaction.producer_id,
                 transaction.epoch,
+                transaction.timeout_ms,
+                transaction.start_ms,
             )
         )
 

@@ -12,11 +12,12 @@ import msgspec
 from mockbroker.core.journal.entries import Entry
 from mockbroker.core.journal.journal import Gap
 from mockbroker.core.journal.tracking import Tracking
+from mockbroker.pipeline.past.image import CapturedImage
 from mockbroker.pipeline.spool.redaction import redacted
 from mockbroker.pipeline.store import StoreError
 from mockbroker_protocol.types import Buffer
 
-FORMAT = 6
+FORMAT = 7
 HEADER = struct.Struct(">II")  # size of the entry, CRC-32 of it
 ENTRY_BYTES_MAX = 1 << 30
 
@@ -55,11 +56,12 @@ class ClientIdentified(msgspec.Struct, tag="client", array_like=True, gc=False):
 
 
 class RunEnded(msgspec.Struct, tag="end", array_like=True, frozen=True, gc=False):
-    """The last entry of a run that was stopped cleanly."""
+    """The last entry of a run that was stopped cleanly, with the cluster as it is then."""
 
     last_seq: int
     virtual_ms: int
     real_ns: int
+    image: CapturedImage | None = None
 
 
 SpoolEntry: TypeAlias = RunStarted | Entry | ClientIdentified | Gap | RunEnded

@@ -9,6 +9,7 @@ from mockbroker.core.events import LeaderChanged, TopicsChanged
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.journal.entries import Entry, EventEntry, RequestEntry
 from mockbroker.core.journal.journal import ConnectedClient, Journal
+from mockbroker.pipeline.past.image import capture
 from mockbroker.pipeline.spool.format import (
     FORMAT,
     ClientIdentified,
@@ -31,7 +32,8 @@ def client_identified(connection: ConnectedClient) -> ClientIdentified:
 
 def finished_run(cluster: Cluster, journal: Journal, run: str, real_ns: int) -> list[SpoolEntry]:
     """All entries of a journal, as a run that ends now. Called in the cluster's thread."""
-    end = RunEnded(journal.last_seq, cluster.runtime.now_ms(), real_ns)
+    image = capture(cluster)
+    end = RunEnded(journal.last_seq, cluster.runtime.now_ms(), real_ns, image)
     return [*run_until_now(cluster, journal, run, real_ns), end]
 
 

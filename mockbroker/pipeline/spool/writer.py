@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from mockbroker.core.journal.entries import Entry, FactEntry, JournalEntry, ResponseEntry
 from mockbroker.core.journal.journal import Gap
 from mockbroker.disk import DISK, Disk
+from mockbroker.pipeline.past.image import capture
 from mockbroker.pipeline.spool.format import ClientIdentified, RunEnded, SpoolEntry, encode
 from mockbroker.pipeline.spool.reader import spool_path
 from mockbroker.pipeline.spool.run_entries import client_identified, run_until_now
@@ -69,6 +70,7 @@ class SpoolWriter:
             raise StoreError("a cluster without a journal (journal_bytes=0) has nothing to write")
         self.path = spool_path(directory, check_run_name(run))
         self.error: OSError | None = None
+        self._cluster = cluster
         self._journal = cluster.runtime.journal
         self._overflow: Overflow = overflow
         self._queue_bytes_max = queue_bytes_max
@@ -153,7 +155,9 @@ class SpoolWriter:
         self._journal.followers.remove(self._follow)
         self._put_gap(self._journal.last_seq)
         if is_clean:
-            self._queue.append(RunEnded(self._journal.last_seq, self._now_ms(), self._real_ns()))
+            image = capture(self._cluster)
+            last_seq = self._journal.last_seq
+            self._queue.append(RunEnded(last_seq, self._now_ms(), self._real_ns(), image))
         self._stopping = True
         self._wake.set()
 

@@ -110,7 +110,7 @@ def test_followers_get_each_entry_as_it_is_written():
     written.fact(0, "action", name="before")
     written.followers.append(follow)
     written.fact(0, "action", name="x")
-    written.event(ControllerChanged(3, 2, 1))
+    written.event(ControllerChanged(3, 2, 1, -1))
     written.followers.remove(follow)
     written.fact(0, "action", name="after")
     assert seen == [2, 3]

@@ -204,7 +204,7 @@ def test_a_cut_is_an_event(node):
     node.cluster.cut_network(3, fence_after_ms=9000)
     told = [e for e in node.events if isinstance(e, NetworkChanged | BrokerChanged)]
     assert told == [
-        NetworkChanged(node.now_ms, "cut", (3,), (1, 2), 0),
+        NetworkChanged(node.now_ms, "cut", (3,), (1, 2), 0, True),
         BrokerChanged(node.now_ms, 3, "unreachable", 3),
     ]
 

@@ -71,7 +71,9 @@ class Files(Target):
             spool.ClientIdentified(1, "127.0.0.1", 5, "PLAINTEXT", "User:a", "kafka", "4"),
             RequestEntry(1, 2, 3, 1, 1, b"\0\x12\0\x03\0\0\0\1\xff\xff\0\1\1\0"),
             ResponseEntry(2, 2, 3, 1, 1, 1, 18, 3, 1, [b"\0\0"], "", ()),
-            AppendEntry(3, 2, 3, 1, 1, "orders", bytes(16), 0, 0, 0, 0, 1, 70, -1, -1, -1, False),
+            AppendEntry(
+                3, 2, 3, 1, 1, "orders", bytes(16), 0, 0, 0, 0, 1, 70, -1, -1, -1, False, 1
+            ),
             Gap(4, 5, "lost"),
             spool.RunEnded(5, 6, 7),
         ]

@@ -44,7 +44,7 @@ ENTRIES = [
     RequestEntry(1, 10, 20, 1, 7, b"\x00\x12frame"),
     ResponseEntry(2, 10, 21, 1, 7, 1, 18, 4, 99, [b"a", b"bc"], "", ("rule",)),
     ResponseEntry(3, 10, 22, 1, 7, 1, 0, 11, 100, None, "no response", ()),
-    AppendEntry(4, 10, 23, 1, 3, "t", b"i" * 16, 0, 2, 5, 9, 10, 700, -1, -1, -1, False),
+    AppendEntry(4, 10, 23, 1, 3, "t", b"i" * 16, 0, 2, 5, 9, 10, 700, -1, -1, -1, False, 15),
     HopEntry(5, 10, 23, 1, 2, 1, 17, "", 0, None, "", ()),
     EventEntry(6, 11, 24, LeaderChanged(11, "t", 0, 1, 2, 3, (1, 2), True, "why")),
     EventEntry(7, 11, 24, TopicsChanged(11, (ChangedTopic("t", "id", ((1, 2), (3, 1))),), ())),

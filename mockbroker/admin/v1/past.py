@@ -1,0 +1,182 @@
+"""The cluster as it was at an entry of the journal."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+import trio
+
+from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.problems import ProblemError
+from mockbroker.core.journal.journal import Journal
+from mockbroker.core.journal.slices import JournalSlice, slice_of
+from mockbroker.core.validation import Range
+from mockbroker.pipeline.past import views
+from mockbroker.pipeline.past.history import History
+from mockbroker.pipeline.past.image import CapturedImage, Image, capture
+from mockbroker.pipeline.saved import SavedJournal, SavedPart
+
+SEQ_MAX = 2**63 - 1
+
+Part = Literal["cluster", "topics", "groups", "transactions"]
+PARTS: tuple[Part, ...] = ("cluster", "topics", "groups", "transactions")
+
+# What no journal tells.
+_NEVER_TOLD = (
+    "configs: the journal has no entry for a change of one",
+    "log ends and high watermarks of internal topics: brokers append to them themselves",
+    "records of share groups in flight: GET /v1/journal has their events",
+)
+_NO_BEGINNING = (
+    "the state before the journal: its run was not stopped cleanly, or its end is missing"
+)
+_CUT_OFF = "the changes before entry {}: events name some of the state before them, others do not"
+
+
+class StateQuery(msgspec.Struct, frozen=True):
+    """The moment right after entry `seq`, by default the newest one.
+
+    `parts` are lists to return, by default all. Partitions are those of one `topic`, members and
+    lag those of one `group`, if these are given.
+    """
+
+    seq: Annotated[int, Range(0, SEQ_MAX)] | None = None
+    parts: list[Part] | Part | None = None
+    topic: str | None = None
+    group: str | None = None
+
+
+class PastStateView(msgspec.Struct, frozen=True):
+    """The cluster right after entry `seq`, at `at_ms` on its clock and `real_ns` in real time.
+
+    A list is null if it was not asked for, a field if the journal does not tell it; `unknown` has
+    sentences about that. It is `complete` if the state at the journal's beginning was known.
+    """
+
+    seq: int
+    at_ms: int
+    real_ns: int
+    first_seq: int
+    last_seq: int
+    complete: bool
+    unknown: list[str]
+    cluster: views.PastClusterView | None
+    brokers: list[views.PastBrokerView] | None
+    links: list[views.PastLinkView] | None
+    topics: list[views.PastTopicView] | None
+    partitions: list[views.PastPartitionView] | None
+    groups: list[views.PastGroupView] | None
+    lag: list[views.PastLagView] | None
+    transactions: list[views.PastTransactionView] | None
+    open_transactions: list[views.PastOpenTransactionView] | None
+
+
+class Past:
+    """Images of the past of one journal, one at a time."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._history = History()
+        self._lock = trio.Lock()
+
+    async def image(self, seq: int) -> Image:
+        """The image right after entry `seq`."""
+        async with self._lock:
+            journal = self._api.journal
+            after = self._history.needed_after(seq, journal.first_seq)
+            if not self._history.has_begun(after):
+                await self._begin(journal)
+                after = self._history.needed_after(seq, journal.first_seq)
+            entries = await self.entries(after, seq)
+            return await self._api.compute(lambda: self._history.image_at(entries, seq))
+
+    async def entries(self, after: int, until: int | None) -> JournalSlice | SavedPart:
+        """The entries behind number `after`."""
+        journal = self._api.journal
+        if isinstance(journal, SavedJournal):
+            return journal.part(after, SEQ_MAX if until is None else until)
+        return await self._api.read(lambda: slice_of(journal, self._api.topic_name, after, until))
+
+    async def _begin(self, journal: Journal | SavedJournal) -> None:
+        captured: CapturedImage | None
+        entries: JournalSlice | SavedPart
+        if isinstance(journal, SavedJournal):
+            captured, entries = journal.image, journal.part(0, SEQ_MAX)
+        else:
+            captured, entries = await self._api.cluster(
+                lambda cluster: (capture(cluster), slice_of(journal, self._api.topic_name))
+            )
+        await self._api.compute(lambda: self._history.begin(entries, captured))
+
+
+def endpoints(api: Api) -> list[Endpoint]:
+    past = Past(api)
+
+    async def state(call: Call) -> PastStateView:
+        query: StateQuery = call.query
+        journal = api.journal
+        first_seq, last_seq = journal.first_seq, journal.last_seq
+        seq = last_seq if query.seq is None else query.seq
+        if not first_seq - 1 <= seq <= last_seq:
+            raise ProblemError(
+                404, "not found", f"the journal has entries {first_seq} to {last_seq}, not {seq}"
+            )
+        image = await past.image(seq)
+        parts = PARTS if query.parts is None else query.parts
+        cluster_id = journal.started.cluster_id if isinstance(journal, SavedJournal) else None
+        if cluster_id is None:
+            cluster_id = await api.cluster(lambda cluster: cluster.cluster_id)
+        return await api.compute(
+            lambda: _view(image, seq, (first_seq, last_seq), cluster_id, parts, query)
+        )
+
+    return [
+        Endpoint(
+            "GET",
+            "/v1/journal/state",
+            "The cluster as it was at an entry",
+            state,
+            PastStateView,
+            StateQuery,
+            problems=(404, 409),
+        )
+    ]
+
+
+def _view(
+    image: Image,
+    seq: int,
+    bounds: tuple[int, int],
+    cluster_id: str | None,
+    parts: object,
+    query: StateQuery,
+) -> PastStateView:
+    given = {parts} if isinstance(parts, str) else set(parts)  # type: ignore[call-overload]
+    first_seq, last_seq = bounds
+    unknown = [*_NEVER_TOLD]
+    if not image.is_complete:
+        unknown.append(_NO_BEGINNING)
+    elif first_seq > 1:
+        unknown.append(_CUT_OFF.format(first_seq))
+    topics, groups = "topics" in given, "groups" in given
+    of_cluster, transactions = "cluster" in given, "transactions" in given
+    return PastStateView(
+        seq=seq,
+        at_ms=image.at_ms,
+        real_ns=image.real_ns,
+        first_seq=first_seq,
+        last_seq=last_seq,
+        complete=image.is_complete,
+        unknown=unknown,
+        cluster=views.cluster_view(image, cluster_id) if of_cluster else None,
+        brokers=views.broker_views(image) if of_cluster else None,
+        links=views.link_views(image) if of_cluster else None,
+        topics=views.topic_views(image) if topics else None,
+        partitions=views.partition_views(image, query.topic) if topics else None,
+        groups=views.group_views(image, query.group) if groups else None,
+        lag=views.lag_views(image, query.group) if groups else None,
+        transactions=views.transaction_views(image) if transactions else None,
+        open_transactions=views.open_transaction_views(image) if transactions else None,
+    )
