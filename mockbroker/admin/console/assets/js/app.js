@@ -224,5 +224,5 @@ function Page({ where, told }) {
 
 if (!location.hash) history.replaceState(null, '', '#/cluster');
 place.set({ ...place.get() });
-load(place.get().page).catch(() => {});
+if (NAMES.includes(place.get().page)) load(place.get().page).catch(() => {});
 render(html`<${App} />`, document.getElementById('app'));

@@ -210,7 +210,7 @@ function RecordDialog({ topic, index, path, record, batch, format, onClose }) {
       : html`<${Part} title="Value" base64=${whole.value} size=${whole.value_bytes} format=${shownAs} />`}
     ${whole.headers.length ? html`<div><h3>Headers</h3><table aria-label="Headers" class="headers"><tbody>${whole.headers.map(([name, value], n) => html`<tr key=${n}>
       <th scope="row">${name}</th><td class="mono wrap">${decode(bytesOf(value), shownAs).text}</td></tr>`)}</tbody></table></div>` : null}
-    <${Facts} items=${[['Timestamp', new Date(record.timestamp_ms).toISOString()], ['Timestamp type', batch.timestamp_type.replaceAll('_', ' ')],
+    <${Facts} items=${[['Timestamp', new Date(record.timestamp_ms).toISOString().replace('T', ' ').replace('Z', '')], ['Timestamp type', batch.timestamp_type.replaceAll('_', ' ')],
       ['Batch', `${batch.base_offset} to ${batch.last_offset}`], ['Batch size', bytes(batch.bytes)], ['Codec', batch.codec], ['Leader epoch', batch.leader_epoch],
       ['Producer', batch.producer_id < 0 ? 'none' : `${batch.producer_id}, epoch ${batch.producer_epoch}`], ['Sequence', record.sequence < 0 ? 'none' : record.sequence],
       ['Transactional', batch.transactional ? 'yes' : 'no']]} />

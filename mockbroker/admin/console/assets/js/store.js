@@ -97,6 +97,9 @@ export const useMoment = () => useStore(moment);
  * @property {() => void} refresh asks now
  */
 
+// A poll waits at least so many times as long as its last answer took.
+const SHARE = 20;
+
 /** Polls by URL: several components that ask the same share one. */
 const polls = new Map();
 
@@ -136,8 +139,10 @@ class Poll {
       this.again = true;
       return;
     }
+    let tookMs = 0;
     if (!document.hidden || this.state.get().data === null) {
       this.asking = true;
+      const began = performance.now();
       try {
         const data = await get(this.path, this.params);
         const text = JSON.stringify(data);
@@ -153,9 +158,11 @@ class Poll {
         this.state.set({ data, error, stale: data !== null });
       }
       this.asking = false;
+      tookMs = performance.now() - began;
     }
     if (this.users > 0) {
-      const wait = this.again ? 0 : this.ms;
+      // A slow answer, of a large or busy cluster, is asked for less often.
+      const wait = this.again ? 0 : Math.max(this.ms, SHARE * tookMs);
       this.again = false;
       clearTimeout(this.timer);
       if (Number.isFinite(wait)) this.timer = setTimeout(() => this.ask(), wait);

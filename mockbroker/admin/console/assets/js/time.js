@@ -80,7 +80,7 @@ export function TimeSlider() {
 
   const isLive = at === null && draft === null;
   const now = state.data?.at_ms;
-  return html`<div class=${`timebar${isLive ? '' : ' past'}`} role="region" aria-label="Time">
+  return html`<section class=${`timebar${isLive ? '' : ' past'}`} aria-label="Time">
     <button class="live" aria-pressed=${String(isLive)} onClick=${live}>
       <span class="dot" aria-hidden="true"></span>Live
     </button>
@@ -106,5 +106,5 @@ export function TimeSlider() {
       ${!isLive && now ? html` <span class="muted">${new Date(now).toISOString().slice(11, 23)}</span>` : null}
     </output>
     ${!isLive && state.error ? html`<span class="bad-text">${state.error.message}</span>` : null}
-  </div>`;
+  </section>`;
 }

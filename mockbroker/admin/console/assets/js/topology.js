@@ -42,7 +42,7 @@ export function Topology({ network, brokers, live, onBroker }) {
   const pairs = pairsOf(network);
   const pair = pairs.find((each) => `${each.a}-${each.b}` === chosen);
   const odd = pairs.filter((each) => each.text !== 'up');
-  return html`<${Svg} height=${HEIGHT} label=${`Network of ${network.nodes.length} brokers: ${odd.length
+  return html`<${Svg} interactive height=${HEIGHT} label=${`Network of ${network.nodes.length} brokers: ${odd.length
       ? odd.map((each) => `${each.a} and ${each.b} ${each.text}`).join('; ') : 'all links are up'}`} cls="topology">
       ${(width) => draw(width, network, brokers, pairs, chosen, setChosen, onBroker)}<//>
     ${live ? html`<div class="topology-foot">
@@ -50,8 +50,15 @@ export function Topology({ network, brokers, live, onBroker }) {
         : odd.length === 0
           ? html`<p class="muted">All links are up. Choose a line to cut or delay it.</p>`
           : odd.map((each) => html`<${PairLine} key=${`${each.a}-${each.b}`} pair=${each} />`)}
-      ${(network.clients || []).map((each) => html`<p key=${each.rule} class="warn-text">▲ ${each.text}</p>`)}
+      ${(network.clients || []).map((each) => html`<p key=${each.rule} class="warn-text">▲ ${cutClients(each)}</p>`)}
     </div>` : null}`;
+}
+
+/** A cut between brokers and some clients, in words. */
+function cutClients({ rule, brokers, match, both_ways: bothWays }) {
+  const who = Object.entries(match).map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`).join(', ');
+  const where = brokers ? `broker ${brokers.join(', ')}` : 'all brokers';
+  return `Clients (${who || 'all'}) and ${where} do not reach each other${bothWays ? '' : ', one way'}: ${rule}`;
 }
 
 function PairLine({ pair, onClose }) {
@@ -111,10 +118,17 @@ function link(pair, [x1, y1], [x2, y2], isChosen, setChosen) {
   return html`<g key=${id} class=${`link ${kind}${isChosen ? ' chosen' : ''}`} role="button" tabindex="0"
       aria-label=${`Link of brokers ${pair.a} and ${pair.b}: ${pair.text}`} aria-pressed=${String(isChosen)}
       onClick=${choose} onKeyDown=${(event) => { if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); choose(); } }}>
-    <line class="hit" x1=${x1} y1=${y1} x2=${x2} y2=${y2} /><line class="wire" x1=${x1} y1=${y1} x2=${x2} y2=${y2} />
+    <path class="hit" d=${strip(x1, y1, x2, y2)} /><line class="wire" x1=${x1} y1=${y1} x2=${x2} y2=${y2} />
     ${label ? html`<g transform=${`translate(${mx} ${my})`}><rect class="tag" x=${-label.length * 3.4 - 6} y="-9" width=${label.length * 6.8 + 12} height="18" rx="9" />
       <text class="linktext" text-anchor="middle" y="4">${label}</text></g>` : null}
   </g>`;
+}
+
+/** An area along a line that is wide enough to be hit. */
+function strip(x1, y1, x2, y2) {
+  const length = Math.hypot(x2 - x1, y2 - y1) || 1;
+  const [nx, ny] = [((y1 - y2) / length) * 9, ((x2 - x1) / length) * 9];
+  return `M${x1 + nx} ${y1 + ny}L${x2 + nx} ${y2 + ny}L${x2 - nx} ${y2 - ny}L${x1 - nx} ${y1 - ny}z`;
 }
 
 const KINDS = { running: 'ok', paused: 'warn', stopped: 'off' };

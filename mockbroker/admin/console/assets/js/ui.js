@@ -299,7 +299,7 @@ function clicked(event, open) {
 function heading(column, order, setOrder) {
   const cls = `${column.num ? 'num ' : ''}${column.cls || ''}`;
   if (column.sortable === false) {
-    return html`<th key=${column.key} scope="col" class=${cls} title=${column.hint}>${column.label}</th>`;
+    return html`<th key=${column.key} scope="col" class=${cls} title=${column.hint}>${column.label || html`<span class="sr">Actions</span>`}</th>`;
   }
   const mine = order.replace(/^-/, '') === column.key;
   const down = mine && order.startsWith('-');
@@ -501,10 +501,10 @@ function SchemaField({ name, schema, root, required, value, error, onChange }) {
         onChange=${(event) => onChange(event.target.checked || (required ? false : undefined))} />`;
     }
     if (schema.format === 'text' || (!only && types.size > 0 && !types.has('string') && !types.has('integer'))) {
-      return html`<textarea ...${props} rows="3" spellcheck="false" value=${text}
+      return html`<textarea ...${props} rows="3" spellcheck=${false} value=${text}
         placeholder=${only === 'string' ? '' : 'JSON'} onInput=${(event) => typed(event.target.value)}></textarea>`;
     }
-    return html`<input ...${props} value=${text} required=${required} autocomplete="off" spellcheck="false"
+    return html`<input ...${props} value=${text} required=${required} autocomplete="off" spellcheck=${false}
       inputmode=${only === 'integer' || only === 'number' ? 'decimal' : undefined}
       onInput=${(event) => typed(event.target.value)} />`;
   };
@@ -682,11 +682,14 @@ export function useWidth(first = 600) {
   return [ref, width];
 }
 
-/** An SVG as wide as its place. `children` is a function of the width. */
-export function Svg({ height, label, children, cls = '' }) {
+/**
+ * An SVG as wide as its place. `children` is a function of the width; `interactive` if there are
+ * links or buttons in it.
+ */
+export function Svg({ height, label, children, cls = '', interactive = false }) {
   const [ref, width] = useWidth();
   return html`<div class=${`svgbox ${cls}`} ref=${ref}>
-    <svg width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role="img" aria-label=${label}
+    <svg width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role=${interactive ? 'group' : 'img'} aria-label=${label}
       >${children(width)}</svg></div>`;
 }
 
@@ -747,7 +750,7 @@ function plotOptions(uPlot, { series, width, height, value }) {
     cursor: { y: false },
     tzDate: (s) => uPlot.tzDate(new Date(s * 1_000), 'Etc/UTC'),
     scales: { x: { time: true } },
-    axes: [{ ...axis, size: 28 }, { ...axis, size: 58, values: (_, all) => all.map((n) => (n === null ? '' : value(n))) }],
+    axes: [{ ...axis, size: 28, space: 70, values: (_, all) => all.map((at) => new Date(at * 1_000).toISOString().slice(11, 19)) }, { ...axis, size: 58, values: (_, all) => all.map((n) => (n === null ? '' : value(n))) }],
     series: [
       { value: (_, s) => (s === null ? '' : new Date(s * 1_000).toISOString().slice(11, 19)) },
       ...series.map((each) => ({

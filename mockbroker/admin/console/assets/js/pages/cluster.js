@@ -31,7 +31,7 @@ export function Page({ path, params }) {
 }
 
 function Summary() {
-  const poll = usePoll('/v1/cluster', {}, 1_000, (state) => state.cluster);
+  const poll = usePoll('/v1/cluster', {}, 1_500, (state) => state.cluster);
   return html`<${Loaded} poll=${poll} what="the cluster">${(view) => html`<div class="stats">
     <${Stat} label="Brokers" value=${number(view.brokers)} />
     <${Stat} label="Controller" value=${view.controller_id < 0 ? 'none' : view.controller_id} bad=${view.controller_id < 0} />
@@ -55,7 +55,7 @@ function Stat({ label, value, to, warn, bad }) {
 const STATES = { running: 'ok', paused: 'pause', stopped: 'off' };
 
 function Brokers({ live }) {
-  const poll = usePoll('/v1/brokers', {}, 1_000, (state) => state.brokers);
+  const poll = usePoll('/v1/brokers', {}, 1_500, (state) => state.brokers);
   const columns = useMemo(() => [
     { key: 'node_id', label: 'Id', num: true, cls: 'fit', render: (b) => html`<b>${b.node_id}</b>` },
     { key: 'state', label: 'State', render: (b) => brokerState(b) },
@@ -73,7 +73,7 @@ function Brokers({ live }) {
     submit: (value) => act('add_broker', value, { said: `Broker ${value.node} runs. It has no replicas yet.` }),
     copy: (value) => formsOfAction('add_broker', value),
   });
-  return html`<${Panel} title="Brokers" flush actions=${live ? html`<button class="small" onClick=${add}><${Icon} name="plus" />Broker</button>` : null}>
+  return html`<${Panel} title="Brokers" flush actions=${live ? html`<button class="small" onClick=${add}><${Icon} name="plus" />Add broker</button>` : null}>
     <${Loaded} poll=${poll} what="the brokers">${(brokers) => html`<${Table} label="Brokers" columns=${columns} rows=${brokers}
       rowKey=${(b) => String(b.node_id)} sort="node_id" maxRows=${10}
       onOpen=${(b) => setParams({ broker: String(b.node_id) })} empty=${html`<${Empty} title="No broker is known at this moment" />`} />`}<//><//>`;
@@ -111,8 +111,8 @@ function BrokerActions({ broker }) {
 // --- Network ---------------------------------------------------------------------------------
 
 function Network({ live }) {
-  const poll = usePoll('/v1/network', {}, 1_000, (state) => state.network ?? networkOf(state));
-  const brokers = usePoll('/v1/brokers', {}, 1_000, (state) => state.brokers);
+  const poll = usePoll('/v1/network', {}, 1_500, (state) => state.network ?? networkOf(state));
+  const brokers = usePoll('/v1/brokers', {}, 1_500, (state) => state.brokers);
   const healAll = () => act('heal_network', {}, { said: 'All links are up.' });
   return html`<${Panel} title="Network" actions=${live ? html`<${ActionButton} kind="small" run=${healAll}>Heal all<//>` : null}>
     <${Loaded} poll=${poll} what="the network">${(network) => html`<${Topology} network=${network}

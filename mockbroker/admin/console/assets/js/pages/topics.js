@@ -39,7 +39,7 @@ function Topics({ params, live }) {
   const text = (params.q || '').toLowerCase();
   const internal = params.internal === '1';
   const rows = useMemo(() => (poll.data || []).filter((t) => (internal || !t.internal) && t.name.toLowerCase().includes(text)), [poll.data, text, internal]);
-  return html`<div class="pagehead"><h1>Topics</h1><span class="grow"></span>${live ? html`<button class="primary" onClick=${createTopic}><${Icon} name="plus" />Topic</button>` : null}</div>
+  return html`<div class="pagehead"><h1>Topics</h1><span class="grow"></span>${live ? html`<button class="primary" onClick=${createTopic}><${Icon} name="plus" />New topic</button>` : null}</div>
     <${Loaded} poll=${poll} what="the topics">${(topics) => html`<${Panel} title=${count(rows.length, 'topic')} flush actions=${html`
         <label class="check"><input type="checkbox" checked=${internal} onChange=${(event) => setParams({ internal: event.target.checked ? '1' : '' })} /> Internal</label>
         <label class="search"><${Icon} name="search" /><input type="search" placeholder="Topic" aria-label="Topics with this in their name" value=${params.q || ''}
