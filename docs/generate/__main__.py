@@ -19,14 +19,12 @@ import api_coverage
 import authorization
 import checklist
 import command_line
-import comparison
 import configs
 import definitions
-import errors
 import exhaustive
 import fault_tests
 import group_states
-import journal_events
+import journal_reference
 import laws
 import overview
 import planted_bugs
@@ -34,7 +32,6 @@ import python_api
 import rules
 import share_states
 import state_machines
-import tables
 import transaction_states
 import trust
 
@@ -53,21 +50,18 @@ PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "classic-group.svg": group_states.picture,
     REFERENCE / "command-line.md": command_line.page,
     REFERENCE / "configs.md": configs.page,
-    REFERENCE / "errors.md": errors.page,
     APPENDIX / "exhaustive.md": exhaustive.page,
     REFERENCE / "http.md": admin_api.page,
-    REFERENCE / "journal-events.md": journal_events.page,
+    REFERENCE / "journal.md": journal_reference.page,
     APPENDIX / "planted-bugs.md": planted_bugs.page,
     REFERENCE / "python-api.md": python_api.page,
     REFERENCE / "rules.md": rules.page,
     REFERENCE / "share-record.svg": share_states.picture,
     REFERENCE / "state-machines.md": state_machines.page,
-    REFERENCE / "tables.md": tables.page,
     REFERENCE / "transactional-id.svg": transaction_states.picture,
     APPENDIX / "checklist.md": checklist.page,
     APPENDIX / "fault-tests.md": fault_tests.page,
     APPENDIX / "laws.md": laws.page,
-    DOCS / "explanation" / "comparison.md": comparison.page,
     DOCS / "explanation" / "trust.md": trust.page,
     REPORT / "definitions.md": definitions.text,
 }

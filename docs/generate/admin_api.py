@@ -17,7 +17,7 @@ INTRO = """
 
 The admin API, drawn from the OpenAPI document that `GET /openapi.json` returns. `GET /` returns an
 index as JSON, or the console if the Accept header prefers HTML.
-[Use a cluster over HTTP](../howto/http.md) has examples.
+[Use a cluster over HTTP](../howto/serve.md#use-a-cluster-over-http) has examples.
 
 A request body is JSON. A field with `*` is required. An error is a problem document (RFC 9457)
 whose `field` names the wrong field. A request that fails changes nothing, except that `appended`
@@ -82,7 +82,7 @@ def parameters_of(operation: Json) -> str:
     filtered = conditions <= {each["name"] for each in declared}
     shown = [each for each in declared if not filtered or each["name"] not in conditions]
     words = [parameter(each) for each in shown]
-    return ", ".join(["[conditions](journal-events.md#conditions)", *words] if filtered else words)
+    return ", ".join(["[conditions](journal.md#conditions)", *words] if filtered else words)
 
 
 def parameter(declared: Json) -> str:

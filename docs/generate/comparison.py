@@ -31,7 +31,7 @@ FIGURES = """
 ## Figures
 
 `make bench` measures mockbroker beside a real broker, kfake and librdkafka's mock on your machine,
-and `make comparison` writes this page with the figures into `build/comparison.md`. The medians
+and `make comparison` writes the comparison with the figures into `build/comparison.md`. The medians
 depend on the machine, so none are here.
 """
 MEASURED = """

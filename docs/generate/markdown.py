@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 
@@ -14,6 +15,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def cell(value: object) -> str:
     return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def part(text: str) -> str:
+    """A page as a part of another one: each heading is a level lower."""
+    return re.sub(r"^(?=#{1,5} )", "#", text, flags=re.MULTILINE)
 
 
 def page(*blocks: str) -> str:

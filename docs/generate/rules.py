@@ -7,9 +7,10 @@ import types
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+import errors
 import msgspec
 from markdown import page as join
-from markdown import table
+from markdown import part, table
 
 from mockbroker.core.actions import ACTIONS
 from mockbroker.core.faults.effects.table import EFFECTS
@@ -17,11 +18,12 @@ from mockbroker.core.faults.rules import Match, When
 from mockbroker.core.validation import struct_fields
 
 INTRO = """
-# Rules
+# Rules and errors
 
 Drawn from the structs of rules. [Inject faults](../howto/faults.md) shows their use. A time is a
 number of milliseconds or text such as `250ms`, `5s`, `2m`. An effect with one main field may be
-written with its value alone, as `delay: 5s`. A field with `?` is optional.
+written with its value alone, as `delay: 5s`. A field with `?` is optional. A rule may answer with
+any of the [error codes](#error-codes).
 """
 
 
@@ -42,6 +44,7 @@ def page() -> str:
             ("action", "fields", "its arguments"),
             (row(name, action.arguments) for name, action in sorted(ACTIONS.items())),
         ),
+        part(errors.page()),
     )
 
 

@@ -10,7 +10,8 @@ from mockbroker.pipeline.tables import SCHEMA_VERSION, TABLES, WANTED_REMOVALS
 INTRO = f"""
 # Tables of a run
 
-Drawn from their declarations. [Export and audit tables](../howto/tables.md) shows their use, and
+Drawn from their declarations. [Export and audit
+tables](../howto/journal.md#export-and-audit-tables) shows their use, and
 [the audit](../explanation/audit.md) defines its findings over them. This is schema version
 {SCHEMA_VERSION}.
 

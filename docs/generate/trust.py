@@ -1,7 +1,8 @@
 """What mockbroker promises, the tests of each promise, and the figures of one run.
 
 From `docs/_data/trust.toml`, which says when and with which version each figure was measured. The
-figures of planted bugs and of exhaustive exploration are those of their own data.
+figures of planted bugs and of exhaustive exploration are those of their own data. The threat model
+stands in the page itself, and the comparison comes from `docs/_data/comparison.toml`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import comparison
 from markdown import page as join
-from markdown import table
+from markdown import part, table
 
 DOCS = Path(__file__).resolve().parents[1]
 DATA = DOCS / "_data"
-THREATS = DOCS / "explanation" / "threat-model.md"
+PAGE = DOCS / "explanation" / "trust.md"
 PROMISE = re.compile(r"^\|.* \| `tests/.*\|$", re.MULTILINE)
 
 INTRO = """
@@ -25,7 +27,8 @@ INTRO = """
 
 This table has what mockbroker promises, the tests that show each promise, what one run found, and
 the command that repeats it on your machine. [Limits](limits.md) lists the differences from Kafka.
-The [threat model](threat-model.md) says who may do what.
+The [threat model](#threat-model) says who may do what, and the [comparison](#comparison) what else
+can stand in for a cluster.
 """
 
 
@@ -50,8 +53,14 @@ def _exhaustive() -> str:
     return f"{len(counts)} machines, {states:,} states, no violation"
 
 
+def threat_model() -> str:
+    """The part of the page that is written by hand."""
+    text = PAGE.read_text(encoding="utf-8")
+    return text[text.index("## Threat model") : text.index("## Comparison")]
+
+
 def _threats() -> str:
-    return f"{len(PROMISE.findall(THREATS.read_text('utf-8')))} promises, each with its tests"
+    return f"{len(PROMISE.findall(threat_model()))} promises, each with its tests"
 
 
 COUNTS = {"planted": _planted, "exhaustive": _exhaustive, "threat model": _threats}
@@ -73,4 +82,6 @@ def page() -> str:
         table(("Promise", "Test", "Figure", "Command"), rows),
         "## The figures",
         "\n".join(f"- {note}" for note in found["notes"]),
+        threat_model(),
+        part(comparison.page()),
     )

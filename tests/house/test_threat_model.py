@@ -7,7 +7,7 @@ import re
 from tests.house.lint import ROOT
 from tests.house.named_tests import missing
 
-PAGE = ROOT / "docs" / "explanation" / "threat-model.md"
+PAGE = ROOT / "docs" / "explanation" / "trust.md"
 TEST = re.compile(r"`(tests/[\w/]+\.py::\w+)`")
 
 
