@@ -59,7 +59,7 @@ class InitProducer(msgspec.Struct, frozen=True, kw_only=True):
     producer_id: int = NO_PRODUCER_ID
     epoch: int = NO_PRODUCER_EPOCH
     new_producer_id: int = NO_PRODUCER_ID
-    server_version: int = 2
+    server_version: int
 
 
 class AddPartitions(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class AddPartitions(msgspec.Struct, frozen=True, kw_only=True):
     producer_id: int
     epoch: int
     partitions: tuple[TopicPartition, ...]
-    version: int = 0
+    version: int
 
 
 class EndTransaction(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ class EndTransaction(msgspec.Struct, frozen=True, kw_only=True):
     producer_id: int
     epoch: int
     committed: bool
-    version: int = 0
+    version: int
     new_producer_id: int = NO_PRODUCER_ID
 
 
@@ -99,7 +99,7 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
     """A deadline may have passed."""
 
     new_producer_id: int = NO_PRODUCER_ID
-    server_version: int = 2
+    server_version: int
 
 
 class Loaded(msgspec.Struct, frozen=True):

@@ -44,7 +44,7 @@ class Marker(msgspec.Struct, frozen=True):
     epoch: int
     committed: bool
     coordinator_epoch: int
-    version: int = 0
+    version: int
 
 
 class MarkerReceiver(Protocol):

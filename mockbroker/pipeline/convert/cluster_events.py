@@ -45,7 +45,7 @@ class ClusterEvents:
         # The log ends of leaders, and the first and last offsets that deposed leaders wrote: by
         # topic, partition and broker.
         self._ends: dict[tuple[str, int], int] = {}
-        self._astray: dict[tuple[str, int, int], tuple[int, int]] = {}
+        self._deposed_appends: dict[tuple[str, int, int], tuple[int, int]] = {}
 
     def event(self, entry: EventEntry, event: Event) -> None:
         """Add an event of the cluster."""
@@ -117,8 +117,8 @@ class ClusterEvents:
         if leading is None or leading.leader in (-1, entry.node_id):
             self._ends[place] = last + 1
             return
-        before, _ = self._astray.get((*place, entry.node_id), (first, last))
-        self._astray[(*place, entry.node_id)] = (min(before, first), last)
+        before, _ = self._deposed_appends.get((*place, entry.node_id), (first, last))
+        self._deposed_appends[(*place, entry.node_id)] = (min(before, first), last)
 
     def truncated(self, entry: EventEntry, event: LogTruncated) -> None:
         """Handle a truncation: the records that a follower wrote while it was cut off are lost.
@@ -127,18 +127,18 @@ class ClusterEvents:
         acknowledged records at one offset are an anomaly of their own.
         """
         place = (event.topic, event.partition)
-        astray = self._astray.pop((*place, event.node_id), None)
-        if astray is None:
+        appended = self._deposed_appends.pop((*place, event.node_id), None)
+        if appended is None:
             return
-        first = max(astray[0], event.offset, self._ends.get(place, 0))
-        if first <= astray[1]:
+        first = max(appended[0], event.offset, self._ends.get(place, 0))
+        if first <= appended[1]:
             self._rows.add(
                 "removals",
                 {
                     **times(entry),
                     **self._cluster.named(*place).columns(),
                     "first_offset": first,
-                    "last_offset": astray[1],
+                    "last_offset": appended[1],
                     "reason": "truncation",
                 },
             )

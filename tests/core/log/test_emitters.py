@@ -164,7 +164,7 @@ def test_markers_are_told():
     errors: list[object] = []
     write_markers(
         watched.cluster.brokers[watched.partition.leader_id],
-        Marker(7, 0, committed=False, coordinator_epoch=0),
+        Marker(7, 0, committed=False, coordinator_epoch=0, version=0),
         (("t", 0),),
         errors.append,
     )

@@ -211,7 +211,7 @@ def test_a_marker_that_is_truncated_leaves_its_transaction_hanging() -> None:
         )
     data = node.fetched(("t", 0, 0), isolation_level=1, broker=other)
     assert (data.last_stable_offset, data.aborted_transactions) == (0, [])
-    cure = Marker(p.pid, p.epoch, committed=False, coordinator_epoch=0)
+    cure = Marker(p.pid, p.epoch, committed=False, coordinator_epoch=0, version=0)
     assert write(node, cure, ("t", 0), broker=other) == {("t", 0): E.NONE}
     node.advance(1000)
     assert partition.last_stable_offset == 1  # the other one is open still
@@ -229,7 +229,7 @@ def test_who_does_not_lead_a_partition_writes_no_marker() -> None:
     node = TxnNode(racks=THREE)
     partition = partition_of(node)
     follower = partition.replicas[1]
-    marker = Marker(1, 0, True, 0)
+    marker = Marker(1, 0, True, 0, 0)
     assert write(node, marker, ("t", 0), ("t", 9), ("u", 0), broker=follower) == {
         ("t", 0): E.NOT_LEADER_OR_FOLLOWER,
         ("t", 9): E.UNKNOWN_TOPIC_OR_PARTITION,
@@ -258,7 +258,7 @@ def test_stale_producers_and_coordinators_are_refused(
     """The partition last saw epoch 1, its transaction open, and coordinator epoch 3."""
     p = node.txn()
     p.init()
-    write(node, Marker(p.pid, 1, True, 3))
+    write(node, Marker(p.pid, 1, True, 3, 0))
     p.add(0)
     p.produce(version=11)
     partition = partition_of(node)
@@ -286,7 +286,7 @@ def test_a_marker_waits_for_its_replicas() -> None:
         node.cluster.lag_follower("t", 0, node=follower)
     answers: list[Errors] = []
     leader = node.cluster.brokers[partition.leader_id]
-    write_markers(leader, Marker(1, 0, True, 0), (("t", 0),), answers.append)
+    write_markers(leader, Marker(1, 0, True, 0, 0), (("t", 0),), answers.append)
     node.advance(29_999)
     assert answers == []
     node.advance(1)
@@ -300,7 +300,7 @@ def test_a_leader_that_goes_while_a_marker_waits_does_not_vouch_for_it() -> None
         node.cluster.lag_follower("t", 0, node=follower)
     answers: list[Errors] = []
     leader = node.cluster.brokers[partition.leader_id]
-    write_markers(leader, Marker(1, 0, True, 0), (("t", 0),), answers.append)
+    write_markers(leader, Marker(1, 0, True, 0, 0), (("t", 0),), answers.append)
     node.cluster.stop_broker(leader.node_id, "unclean")
     assert answers == [{("t", 0): E.NOT_LEADER_OR_FOLLOWER}]
 
