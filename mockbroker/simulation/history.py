@@ -216,6 +216,15 @@ class AbortsTold(NamedTuple):
     aborted: frozenset[tuple[int, int]]
 
 
+class Drained(NamedTuple):
+    """A share group whose last member got no more records from these partitions, or went on to get
+    some for too long, if there are none.
+    """
+
+    group: str
+    partitions: tuple[tuple[bytes, int], ...] | None
+
+
 class Disordered(NamedTuple):
     """A batch that a broker has refused with OUT_OF_ORDER_SEQUENCE_NUMBER, and the turns of the
     request and the answer.
@@ -370,6 +379,8 @@ class History:
         # producers continue to use them.
         self._ever_given: set[tuple[int, int]] = set()
         self._given_twice: set[tuple[int, int]] = set()
+        self.running: set[str] = set()  # the clients that have not ended
+        self.drained: list[Drained] = []
         # Consecutive batches that were called out of order.
         self.disordered: list[Disordered] = []
         # Answers that do not fit their requests, in a sentence each.

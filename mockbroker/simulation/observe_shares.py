@@ -117,6 +117,24 @@ class StoredState(NamedTuple):
     batches: tuple[StateBatch, ...]
 
 
+def first_undecided(state: StoredState, log_start_offset: int) -> int | None:
+    """The first offset that is neither Acknowledged nor Archived; None if a gap begins below the
+    log start offset, which no fetch passes.
+    """
+    following = state.start_offset
+    for batch in sorted(state.batches):
+        if batch.last_offset < following:
+            continue
+        if batch.first_offset > following:
+            if following < log_start_offset:
+                return None
+            break
+        if batch.delivery_state == RecordState.AVAILABLE and batch.last_offset >= log_start_offset:
+            break
+        following = batch.last_offset + 1
+    return max(following, log_start_offset)
+
+
 def stored_states(
     cluster: Cluster, partition: Partition
 ) -> dict[SharePartitionKey, StoredState] | None:

@@ -22,7 +22,15 @@ from mockbroker.core.yaml_documents import read_yaml
 FORMAT = 1
 
 ClientKind = Literal[
-    "producer", "transactional", "classic", "consumer", "share", "streams", "reader", "admin"
+    "producer",
+    "transactional",
+    "classic",
+    "consumer",
+    "share",
+    "drainer",
+    "streams",
+    "reader",
+    "admin",
 ]
 
 Habit = Literal[
@@ -80,7 +88,8 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     `release` is the Kafka release of its protocol versions, `operations` the number of its rounds
     (written records or transactions, polls, requests of an admin). `pause_ms` bounds the time
     between two rounds. A transactional client with `input` and `group` is
-    consume-transform-produce. `habits` are special behaviours:
+    consume-transform-produce. A drainer is the last member of a share group: it begins when all
+    others have ended, and goes on until no record is left. `habits` are special behaviours:
 
     - `stale_requests`: sends requests with an earlier generation, a fenced member id or an earlier
       epoch of a fetch session or share session;

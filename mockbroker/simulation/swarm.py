@@ -25,7 +25,7 @@ from mockbroker.simulation.plan import (
     Step,
     TopicSettings,
 )
-from mockbroker.simulation.swarm_queues import with_queues
+from mockbroker.simulation.swarm_queues import completed, with_queues
 
 RELEASES = ("2.8", "3.3", "3.6", "3.9", "4.0", "4.1", "4.2", "4.3", "4.3", "4.3")
 NEW_PROTOCOL_SINCE = ("4.0", "4.1", "4.2", "4.3")
@@ -135,7 +135,7 @@ class _Drawing:
         settings = _with_one_timeout(settings)
         settings, clients = with_queues(self._seed, settings, clients)
         steps = self._steps(settings, clients, rng.choice((0, 4, 10, 20, 35, 50)))
-        return Plan(seed=self._seed, settings=settings, clients=clients, steps=steps)
+        return completed(Plan(seed=self._seed, settings=settings, clients=clients, steps=steps))
 
     # -- the cluster -------------------------------------------------------------------------------
 

@@ -16,7 +16,10 @@ from mockbroker.core.share.sessions import ShareTarget
 from mockbroker.core.share.shard import Entry
 from mockbroker.core.share.states import RecordState, SharePartitionState
 from mockbroker.simulation import ClientSettings
+from mockbroker.simulation.clients.drainer import ShareDrainer
 from mockbroker.simulation.clients.share import ShareMember
+from mockbroker.simulation.history import Drained
+from mockbroker.simulation.laws.share_rest import RecordsAreDecided
 from mockbroker.simulation.script import Call
 from mockbroker.simulation.world import World
 from mockbroker_protocol import ApiKey
@@ -165,6 +168,27 @@ def a_written_leader_epoch_that_goes_back(world: World) -> None:
     written(world, ShareState(0, 5, 0, leader_epoch=3), ShareState(1, 5, 0, leader_epoch=2))
 
 
+def last_member_of(world: World, *partitions: tuple[bytes, int]) -> None:
+    """The last member has got nothing more from these partitions."""
+    client = ShareDrainer(ClientSettings(kind="drainer", name="d"), "4.3", [1], world.history)
+    call = Call(partition_of(world).leader_id, ApiKey.SHARE_FETCH, 2, None, 5_000)
+    for law in world.laws._share_laws:
+        if isinstance(law, RecordsAreDecided):
+            law.asked(client, call)
+    world.history.drained.append(Drained("g", partitions or None))
+    world.laws.conclude()
+
+
+def a_record_that_is_left(world: World) -> None:
+    append(partition_of(world), batch_of())
+    written(world, ShareState(0, 0, 0))
+    last_member_of(world, partition_of(world).key)
+
+
+def records_for_ever(world: World) -> None:
+    last_member_of(world)
+
+
 def a_task_that_two_members_have(world: World) -> None:
     shard = coordinated(world)
     group = StreamsGroup("g", StreamsSettings(), shard.coordinator.topics)
@@ -193,5 +217,7 @@ BREAKERS: tuple[tuple[str, Callable[[World], None]], ...] = (
     ("available records are delivered", a_lock_that_does_not_end),
     ("share partitions' states rise", a_written_start_offset_that_goes_back),
     ("share partitions' states rise", a_written_leader_epoch_that_goes_back),
+    ("share groups come to rest", a_record_that_is_left),
+    ("share groups come to rest", records_for_ever),
     ("tasks are active once", a_task_that_two_members_have),
 )

@@ -8,6 +8,7 @@ from mockbroker.simulation.clients.admin import Admin
 from mockbroker.simulation.clients.base import SimulatedClient
 from mockbroker.simulation.clients.classic import ClassicMember
 from mockbroker.simulation.clients.consumer import ConsumerMember
+from mockbroker.simulation.clients.drainer import ShareDrainer
 from mockbroker.simulation.clients.producer import Producer
 from mockbroker.simulation.clients.reader import Reader
 from mockbroker.simulation.clients.share import ShareMember
@@ -22,6 +23,7 @@ _KINDS: dict[str, type[SimulatedClient]] = {
     "classic": ClassicMember,
     "consumer": ConsumerMember,
     "share": ShareMember,
+    "drainer": ShareDrainer,
     "streams": StreamsMember,
     "reader": Reader,
     "admin": Admin,

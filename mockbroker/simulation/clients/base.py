@@ -103,6 +103,8 @@ def versions_of(client_release: str, cluster_release: str) -> Versions:
 class SimulatedClient:
     """The base of all clients."""
 
+    is_awaited = True  # by clients that begin when the others have ended
+
     def __init__(
         self, settings: ClientSettings, cluster_release: str, nodes: Sequence[int], history: History
     ) -> None:
@@ -124,12 +126,16 @@ class SimulatedClient:
         self._leaders.clear()
         self._coordinators.clear()
         self.begin()
-        if self.settings.start_ms:
-            yield Sleep(self.settings.start_ms)
+        if self.is_awaited:
+            self.history.running.add(self.name)
         try:
+            if self.settings.start_ms:
+                yield Sleep(self.settings.start_ms)
             yield from self.live()
         except GaveUp:
             self.history.counts["clients gave up"] += 1
+        finally:
+            self.history.running.discard(self.name)
 
     def begin(self) -> None:
         """Reset the memory of a former process."""

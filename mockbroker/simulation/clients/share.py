@@ -26,7 +26,6 @@ from mockbroker_protocol.messages.incremental_alter_configs import (
 from mockbroker_protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
-_TYPES = (ACCEPT, ACCEPT, ACCEPT, ACCEPT, RELEASE, RELEASE, REJECT)
 _OPENING, _CLOSING = 0, -1  # epochs of a share session
 _JOIN_EPOCH, _LEAVE_EPOCH = 0, -1
 _RENEW_SINCE = 2
@@ -34,7 +33,6 @@ _GROUP_RESOURCE = 32  # ConfigResource.Type
 _SET = 0
 _MAX_WAIT_MS = 200
 _FETCH_BYTES = 16_384
-_RECORDS_MAX = (1, 2, 5, 50)
 _LAPSE_SHARE = 0.2
 _RENEW_SHARE = 0.3
 _STALE_SHARE = 0.1
@@ -75,30 +73,43 @@ class _Session:
 
 
 class ShareMember(SimulatedClient):
-    """One member."""
+    """One member. A fetch asks for at most one of `records_max` records. The member acknowledges
+    them with one of `types`.
+    """
 
-    def live(self) -> Script:
-        settings = self.settings
-        if self.versions.of(ApiKey.SHARE_FETCH) < 0:
-            return
+    records_max: tuple[int, ...] = (1, 2, 5, 50)
+    types: tuple[int, ...] = (ACCEPT, ACCEPT, ACCEPT, ACCEPT, RELEASE, RELEASE, REJECT)
+
+    def start(self) -> CallSequence:
+        """Get ready to join."""
         self.member_id = uuid_text(self.rng.randbytes(16))
-        self.epoch = _JOIN_EPOCH
+        self.epoch: int = _JOIN_EPOCH
         self._beat_ms = self._interval_ms = 0
-        self._assigned: list[Key] = []
+        self.failures = 0  # fetches without records for some reason
+        self.assigned: list[Key] = []
         self._sessions: dict[int, _Session] = {}
         yield from self.refresh()
         yield from self._read_from_start()
-        for _ in range(settings.operations):
+
+    def live(self) -> Script:
+        if self.versions.of(ApiKey.SHARE_FETCH) < 0:
+            return
+        yield from self.start()
+        for _ in range(self.settings.operations):
             yield self.pause()
             if self.epoch > 0 and self._falls_into("returns", _RETURN_SHARE):
                 self.member_id = uuid_text(self.rng.randbytes(16))
                 self._rejoin()
-            now_ms = self.history.now_ms()
-            if self.epoch == _JOIN_EPOCH or now_ms - self._beat_ms >= self._interval_ms:
-                yield from self._beat()
-            yield from self._poll()
+            yield from self.round()
         if self.rng.random() < 0.7:
-            yield from self._leave()
+            yield from self.leave()
+
+    def round(self) -> CallSequence:
+        """A heartbeat if it is time for one, and a fetch from each leader."""
+        now_ms = self.history.now_ms()
+        if self.epoch == _JOIN_EPOCH or now_ms - self._beat_ms >= self._interval_ms:
+            yield from self._beat()
+        yield from self._poll()
 
     def _falls_into(self, habit: str, share: float) -> bool:
         return habit in self.settings.habits and self.rng.random() < share
@@ -125,7 +136,7 @@ class ShareMember(SimulatedClient):
 
     def _rejoin(self) -> None:
         self.epoch = _JOIN_EPOCH
-        self._assigned = []
+        self.assigned = []
         self._sessions.clear()
 
     def _beat(self) -> CallSequence:
@@ -142,12 +153,12 @@ class ShareMember(SimulatedClient):
         self._interval_ms = response.heartbeat_interval_ms
         if response.assignment is not None:
             self.history.counts["share assignments taken"] += 1
-            self._assigned = [
+            self.assigned = [
                 (topic.topic_id, index)
                 for topic in response.assignment.topic_partitions
                 for index in topic.partitions
             ]
-            if any(self.topic_name(topic_id) is None for topic_id, _ in self._assigned):
+            if any(self.topic_name(topic_id) is None for topic_id, _ in self.assigned):
                 yield from self.refresh()
 
     def _heartbeat(
@@ -172,7 +183,7 @@ class ShareMember(SimulatedClient):
         note.generation_told = response.member_epoch
         return response
 
-    def _leave(self) -> CallSequence:
+    def leave(self) -> CallSequence:
         for node_id, session in list(self._sessions.items()):
             if session.epoch != _OPENING:
                 yield from self._acknowledge(node_id, session, session.take_pending(), closes=True)
@@ -207,11 +218,11 @@ class ShareMember(SimulatedClient):
     def _poll(self) -> CallSequence:
         """Fetch from each leader once."""
         by_node: dict[int, list[Key]] = {}
-        for topic_id, index in self._assigned:
+        for topic_id, index in self.assigned:
             leader = self.leader(self.topic_name(topic_id) or "", index)
             if leader is not None and leader.topic_id == topic_id:
                 by_node.setdefault(leader.node_id, []).append((topic_id, index))
-        if self._assigned and not by_node:
+        if self.assigned and not by_node:
             yield from self.refresh()
             return
         for node_id in list(by_node):
@@ -233,6 +244,7 @@ class ShareMember(SimulatedClient):
         session.listed = set(wanted)
         response = yield from self._ask_once(node_id, ApiKey.SHARE_FETCH, request)
         if response is None or response.error_code:
+            self.failures += 1
             session.reset()
             self._sessions.pop(node_id, None)
             yield self.backoff()
@@ -245,6 +257,7 @@ class ShareMember(SimulatedClient):
                 self._count_acknowledged(taken, (topic.topic_id, data.partition_index), data)
                 yield from self._decide(node_id, session, topic.topic_id, data)
         if moved:
+            self.failures += 1
             yield from self.refresh()
 
     def _count_acknowledged(
@@ -274,7 +287,7 @@ class ShareMember(SimulatedClient):
             gone.setdefault(topic_id, fetching.ForgottenTopic(topic_id, [])).partitions.append(
                 index
             )
-        records_max = self.rng.choice(_RECORDS_MAX)
+        records_max = self.rng.choice(self.records_max)
         return fetching.ShareFetchRequest(
             group_id=self.settings.group,
             member_id=self.member_id,
@@ -304,9 +317,9 @@ class ShareMember(SimulatedClient):
                     node_id, session, {key: [_Acknowledged(first, last, [RENEW])]}
                 )
             if self.rng.random() < 0.5:
-                types = [self.rng.choice(_TYPES)]
+                types = [self.rng.choice(self.types)]
             else:
-                types = [self.rng.choice(_TYPES) for _ in range(first, last + 1)]
+                types = [self.rng.choice(self.types) for _ in range(first, last + 1)]
             if session.epoch != _OPENING:
                 session.pending.setdefault(key, []).append(_Acknowledged(first, last, types))
 

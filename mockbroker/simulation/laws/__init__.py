@@ -87,6 +87,7 @@ from mockbroker.simulation.laws.replication import (
     WatermarksInOrder,
 )
 from mockbroker.simulation.laws.restarts import RestartsKeep
+from mockbroker.simulation.laws.share_rest import RecordsAreDecided
 from mockbroker.simulation.laws.shares import (
     SHARE_APIS,
     SHARE_LAWS,
@@ -148,6 +149,7 @@ STATE_LAWS: tuple[type[Law], ...] = (
     ConsumersAdvance,
     FetchesTell,
     *SHARE_LAWS,
+    RecordsAreDecided,
     TasksActiveOnce,
 )
 LAWS: tuple[type[HistoryLaw], ...] = (*STATE_LAWS, *HISTORY_LAWS)

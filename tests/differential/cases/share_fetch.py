@@ -31,6 +31,7 @@ from tests.differential.sharing import (
     fetch_topic,
 )
 from tests.differential.transacting import Producer
+from tests.support.share_states import ACKNOWLEDGED, write_request
 
 UNKNOWN_ID = bytes(15) + b"\x07"
 
@@ -388,6 +389,41 @@ def share_fetch_of_a_log_that_starts_later(session: Session) -> None:
     m.look(label="again")
     m.look({0: [(5, 5, [ACCEPT])]}, label="accepts")
     shared.stored()
+
+
+@case()
+def share_fetch_of_a_gap_below_the_log_start(session: Session) -> None:
+    """The state that a new leader reads lacks records, and the log begins in this gap or after it.
+    Such a gap is fetched for ever, also after the offsets were altered: the leader keeps what it
+    read.
+    """
+    for index, (log_start, after) in enumerate(((3, "in the gap"), (5, "behind the gap"))):
+        shared = Shared(session, f"-{index}")
+        shared.fill(2, 2, 2, 2, 2)
+        known = write_request(
+            shared.topic_id,
+            {0: [(4, 7, ACKNOWLEDGED, 1)]},
+            group=shared.group,
+            state_epoch=2,
+            start=0,
+        )
+        session.ask(known, 1, label="acknowledged behind a gap")
+        delete_records(shared, log_start)
+        m = shared.member()
+        m.fetch({0: []}, epoch=0, max_wait_ms=300, label=after)
+        for _ in range(3):
+            m.look(label=after)
+        shared.fill(2)
+        m.look(label=f"{after}, records more")
+        m.look({0: []}, epoch=0, label=f"{after}, a new session")
+        m.leave()
+        shared.stored()
+        session.ask(beat(shared.group, "joined", -1), 1)
+        altered = altering(shared.group, {shared.topic: {0: log_start}})
+        session.ask(altered, 0, label="altered")
+        m.fetch({0: []}, epoch=0, max_wait_ms=300, label="altered")
+        m.fetch(max_wait_ms=300, label="altered, again")
+        m.leave()
 
 
 @case()
