@@ -112,6 +112,17 @@ def test_arrow_keys_go_from_request_to_request(orders: Cluster, console: OpenCon
     expect(entry).to_be_hidden()
 
 
+def test_at_a_moment_later_requests_are_not_there(orders: Cluster, console: OpenConsole):
+    situations.produce(orders, "orders", 2)
+    first, second = [each.seq for each in orders.journal.events(kind="request", api="Produce")]
+    page = console(orders, f"timeline?as=table&at={second - 1}")
+    expect(requests(page).filter(has_text="Produce")).to_have_count(1)
+    requests(page).filter(has_text="Produce").click()
+    expect(page.get_by_text(f"entry {first}", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Live").click()
+    expect(requests(page).filter(has_text="Produce")).to_have_count(2)
+
+
 def test_a_frozen_clock_does_not_stop_the_timeline(orders: Cluster, console: OpenConsole):
     orders.clock.freeze()
     page = console(orders, "timeline?as=table&api=Produce")

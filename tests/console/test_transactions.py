@@ -59,6 +59,17 @@ def test_withheld_markers_are_sent_again(orders: Cluster, console: OpenConsole):
         expect(lit).to_have_text("CompleteAbort")
 
 
+def test_the_slider_shows_the_transactions_of_a_moment(orders: Cluster, console: OpenConsole):
+    with situations.hanging_transaction(orders):
+        opened = orders.journal.events(kind="transaction", state="Ongoing")[0].seq
+        orders.transaction("nightly-import").abort()
+        page = console(orders, f"transactions?at={opened}")
+        row = ids(page).get_by_role("row")
+        expect(row.filter(has_text="nightly-import")).to_contain_text("Ongoing")
+        page.get_by_role("button", name="Live").click()
+        expect(row.filter(has_text="nightly-import")).to_contain_text("CompleteAbort")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_in_the_way_of_anybody(orders: Cluster, console: OpenConsole, scheme: str):
     with situations.hanging_transaction(orders):

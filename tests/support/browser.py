@@ -109,10 +109,12 @@ class Visits:
         return self.problems
 
 
-def violations(page: Page) -> list[str]:
-    """What axe-core objects to on a page: rule, impact and the elements, one line for each."""
+def violations(page: Page, within: str | None = None) -> list[str]:
+    """What axe-core objects to on a page, or within a CSS selector: rule, impact and the elements,
+    one line for each.
+    """
     options = {"runOnly": AXE_TAGS, "resultTypes": ["violations"]}
-    found = Axe().run(page, options=options).response["violations"]
+    found = Axe().run(page, within, options).response["violations"]
     return [
         f"{each['id']} ({each['impact']}): {node['html'][:200]}: {node['failureSummary']}"
         for each in found

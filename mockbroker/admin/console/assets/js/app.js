@@ -83,6 +83,7 @@ function App() {
     <div class="right">
       ${told?.journal === null ? null : html`<${TimeSlider} />`}
       <${ConnectionLine} />
+      ${told?.torn ? html`<div class="note-line torn" role="region" aria-label="The file breaks off">The file breaks off: ${told.torn}. What comes before it is shown.</div>` : null}
       <main id="main" tabindex="-1" ref=${main}>
         ${state === 'token' || token
           ? html`<${TokenForm} onDone=${() => setTokenShown(false)} refused=${state === 'token'} />`

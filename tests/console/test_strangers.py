@@ -1,0 +1,93 @@
+"""A stranger, with the mouse alone, finds out why a consumer stands still, and ends it.
+
+Nobody tells the stranger where to look: each begins on the page that the address opens.
+"""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from mockbroker import Cluster, TopicSpec
+from tests.console import situations
+from tests.console.conftest import OpenConsole
+from tests.support.browser import violations
+
+pytestmark = pytest.mark.browser
+
+
+def attention(page: Page) -> Locator:
+    return page.get_by_role("region", name="What needs attention")
+
+
+def test_a_transaction_that_hangs(orders: Cluster, console: OpenConsole):
+    with situations.hanging_transaction(orders) as billing:
+        page = console(orders)
+        case = attention(page).get_by_role("listitem").filter(has_text="nightly-import")
+        expect(case).to_contain_text("nightly-import holds back orders-0")
+        expect(case).to_contain_text("7 records wait")
+        expect(case).to_contain_text("Waiting: billing")
+        # What is this transaction?
+        case.get_by_role("link", name="The transaction").click()
+        expect(page.locator(".diagram .state.lit")).to_have_text("Ongoing")
+        page.get_by_role("link", name="Cluster", exact=True).click()
+        case.get_by_role("button", name="Abort the transaction").click()
+        billing.wait_for(9)
+        expect(case).to_have_count(0)
+
+
+def test_a_paused_broker(orders: Cluster, console: OpenConsole):
+    leader = orders.partitions("orders")[0].leader_id
+    with situations.paused_broker(orders) as billing:
+        page = console(orders)
+        case = attention(page).get_by_role("listitem").filter(has_text=f"Broker {leader}")
+        expect(case).to_contain_text(f"Broker {leader} is paused")
+        expect(case).to_contain_text("orders-0")
+        expect(case).to_contain_text("billing")
+        case.get_by_role("button", name=f"Resume broker {leader}").click()
+        situations.produce(orders, "orders", 2)
+        billing.wait_for(5)
+        expect(case).to_have_count(0)
+
+
+def test_a_member_that_hogs_a_partition(console: OpenConsole):
+    jobs = TopicSpec("jobs", 1, replication_factor=3)
+    with Cluster(topics=[jobs], seed=1) as kafka, situations.hogging_member(kafka) as found:
+        page = console(kafka)
+        case = attention(page).get_by_role("listitem").filter(has_text="abandoned-worker")
+        expect(case).to_contain_text("abandoned-worker does not go on in jobs-0")
+        expect(case).to_contain_text("5 records wait")
+        expect(case).to_contain_text("billing-worker could read them, and has no partition")
+        case.get_by_role("button", name="Kick abandoned-worker").click()
+        found.wait_for(5)
+
+
+def test_a_cluster_where_all_goes_well_says_so(orders: Cluster, console: OpenConsole):
+    situations.produce(orders, "orders", 3)
+    with situations.reader(orders, "billing", "orders") as billing:
+        billing.wait_for(3)
+        page = console(orders)
+        expect(attention(page)).to_contain_text("every group goes on")
+
+
+def test_what_somebody_left_behind_is_named(orders: Cluster, console: OpenConsole):
+    orders.clock.freeze()
+    with situations.held_produce(orders):
+        page = console(orders)
+        cases = attention(page).get_by_role("listitem")
+        expect(cases.filter(has_text="A Produce of shop is held")).to_be_visible()
+        expect(cases.filter(has_text="The clock is frozen")).to_be_visible()
+        expect(cases.filter(has_text="1 rule changed 1 request")).to_be_visible()
+        assert violations(page, "[aria-label='What needs attention']") == []
+        cases.get_by_role("button", name="Let it run").click()
+        cases.get_by_role("button", name="Release it").click()
+        expect(cases.filter(has_text="held")).to_have_count(0)
+
+
+def test_a_killed_leader_is_named_and_started_again(orders: Cluster, console: OpenConsole):
+    leader = situations.killed_broker(orders)
+    page = console(orders, width=400)
+    case = attention(page).get_by_role("listitem").filter(has_text=f"Broker {leader}")
+    expect(case).to_contain_text(f"Broker {leader} is stopped")
+    case.get_by_role("button", name=f"Start broker {leader}").click()
+    expect(case).to_have_count(0)
