@@ -27,6 +27,8 @@ from mockbroker.core.journal.verify import (
 from mockbroker.core.validation import Ms, Range
 
 PAGE_ENTRIES = 500
+# Entries that are not opened take less than a microsecond.
+FACTS_PAGE_ENTRIES = 10_000
 STREAMS_MAX = 32
 
 
@@ -184,7 +186,9 @@ async def _found(
     # Messages are decoded only if they are shown or matched.
     messages = query.messages or matcher.needs_message
     while len(found) < query.limit:
-        events, last = await _page(api, reader, after, messages=messages)
+        events, last = await _page(
+            api, reader, after, messages=messages, facts_only=matcher.facts_only
+        )
         for event in events:
             if len(found) >= query.limit and event.seq > found[-1].seq:
                 break
@@ -192,6 +196,7 @@ async def _found(
                 found.append(event if query.messages else _brief(event))
             after = event.seq
         else:
+            after = max(after, reader.last_seq)  # that of an entry without an event
             if after >= last:
                 break
     return JournalPage(found, after, api.journal.last_seq)
@@ -208,12 +213,14 @@ async def _page(
     after: int,
     *,
     messages: bool,
+    facts_only: bool = False,
     position: ReaderPosition | None = None,
 ) -> tuple[list[JournalEvent], int]:
     """The events of the next entries, and the number of the newest entry."""
+    entries = FACTS_PAGE_ENTRIES if facts_only else PAGE_ENTRIES
 
     def read() -> tuple[list[JournalEvent], int]:
-        events = list(reader.events(after, PAGE_ENTRIES, messages=messages))
+        events = list(reader.events(after, entries, messages=messages, facts_only=facts_only))
         if position is not None and events:
             position.has_read(events[-1].seq)
         return events, api.journal.last_seq

@@ -29,6 +29,10 @@ KINDS: Mapping[str, str] = {
 }
 
 
+# Events of entries with bytes of the wire, which have to be decoded; `deliver` is of an answer.
+WIRE_KINDS = frozenset({"request", "response", "hop", "hop_answer", "append", "deliver"})
+
+
 def _means(meaning: str) -> msgspec.Meta:
     return msgspec.Meta(description=meaning)
 

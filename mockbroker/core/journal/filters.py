@@ -15,7 +15,7 @@ import msgspec
 from mockbroker.core.faults.matching import value_matcher
 from mockbroker.core.faults.rules import api_key, api_name
 from mockbroker.core.faults.texts import text_matcher
-from mockbroker.core.journal.events import KINDS, JournalEvent
+from mockbroker.core.journal.events import KINDS, WIRE_KINDS, JournalEvent
 from mockbroker.core.validation import Ms, ValidationError, convert, nearest
 
 Text = str | list[str] | None
@@ -87,13 +87,15 @@ def parse_filter(data: object, path: str = "") -> Filter:
 class EventMatcher:
     """A filter as a function of an event. `now_ms` is the cluster's clock."""
 
-    __slots__ = ("after_seq", "conditions", "filter", "needs_message")
+    __slots__ = ("after_seq", "conditions", "facts_only", "filter", "needs_message")
 
     def __init__(self, wanted: Filter, now_ms: int, path: str = "") -> None:
         self.filter = wanted
         self.conditions = tuple(_conditions(wanted, path, now_ms))
         self.after_seq = wanted.after_seq or 0
         self.needs_message = bool(wanted.where)
+        # No event of the wire can match: its kind is not wanted.
+        self.facts_only = wanted.kind is not None and not WIRE_KINDS & set(_listed(wanted.kind))
 
     def __call__(self, event: JournalEvent) -> bool:
         return all(condition.holds(event) for condition in self.conditions)
@@ -178,8 +180,12 @@ def _any_of(name: str, test: Callable[[Any], bool]) -> FilterCondition:
     return _field(name, holds)
 
 
+def _listed(given: str | list[str]) -> list[str]:
+    return given if isinstance(given, list) else [given]
+
+
 def _kind(given: str | list[str], path: str) -> FilterCondition:
-    kinds = frozenset(given if isinstance(given, list) else [given])
+    kinds = frozenset(_listed(given))
     for kind in sorted(kinds):
         if kind not in KINDS:
             raise ValidationError(path, f"unknown kind {kind!r}{nearest(kind, KINDS)}")

@@ -81,12 +81,23 @@ class JournalReader:
             )
         )
 
+    @property
+    def last_seq(self) -> int:
+        """The number of the entry that was read last."""
+        return self._last_seq
+
     def events(
-        self, after: int = 0, limit: int | None = None, *, messages: bool = True
+        self,
+        after: int = 0,
+        limit: int | None = None,
+        *,
+        messages: bool = True,
+        facts_only: bool = False,
     ) -> Iterator[JournalEvent]:
         """The events behind entry `after`, of at most `limit` entries, oldest first.
 
-        Without `messages` the decoded requests and answers are left out. A gap comes first.
+        Without `messages` the decoded requests and answers are left out. With `facts_only` no entry
+        with bytes of the wire is opened: of `WIRE_KINDS` there are no events. A gap comes first.
         """
         gap, entries = self._journal.since(after, limit)
         if after != self._last_seq or gap is not None:
@@ -94,6 +105,9 @@ class JournalReader:
         if gap is not None:
             yield self._gap(gap, entries)
         for entry in entries:
+            if facts_only and not isinstance(entry, EventEntry | FactEntry):
+                self._last_seq = entry.seq
+                continue
             yield from self.open(entry, messages=messages)
 
     def open(self, entry: Entry, *, messages: bool = True) -> Iterator[JournalEvent]:

@@ -43,6 +43,23 @@ def test_conditions_stand_in_the_query(admin: HttpClient) -> None:
     assert admin.request("GET", "/v1/journal?api=Prodoce").body["field"] == "api"
 
 
+def test_a_page_of_facts_ends_at_the_newest_entry_though_no_request_is_opened(
+    kafka: Cluster, admin: HttpClient
+) -> None:
+    mark = kafka.journal.last_seq
+    kafka.broker(3).pause("10m")
+    kafka.broker(3).resume()
+    page = admin.get("/v1/journal", kind=["broker", "action"], after=mark)
+    assert {event["kind"] for event in page["events"]} == {"broker", "action"}
+    assert page["next"] == page["last_seq"]
+    assert admin.get("/v1/journal", kind="action", after=page["next"])["events"] == []
+    opened = admin.get("/v1/journal", after=mark, messages="false")["events"]
+    assert [each for each in opened if each["kind"] in ("broker", "action")] == [
+        {name: value for name, value in each.items() if name != "message"}
+        for each in page["events"]
+    ]
+
+
 def test_messages_can_be_left_out(admin: HttpClient) -> None:
     def messages(**query: object) -> list[object]:
         page = admin.get("/v1/journal", kind="request", api="Produce", **query)

@@ -193,3 +193,28 @@ def test_a_filter_holds_when_one_of_several_fits() -> None:
 
 def test_a_line_has_all_groups_of_a_request() -> None:
     assert "group=a,b" in one_line(event_of(ApiKey.OFFSET_FETCH, 9, TWO_GROUPS))
+
+
+def test_a_reader_of_facts_opens_no_request_and_passes_over_it():
+    journal = Journal(lambda: 1, 1 << 20)
+    journal.request(5, 1, 7, b"no request can be read from this")
+    journal.fact(1, "clock", change="freeze")
+    journal.request(5, 1, 7, b"nor from this")
+    reader = JournalReader(journal, lambda _: None)
+    assert [event.kind for event in reader.events(facts_only=True)] == ["clock"]
+    assert reader.last_seq == journal.last_seq
+    assert list(reader.events(2, facts_only=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "facts_only"),
+    [
+        ({}, False),
+        ({"kind": "election"}, True),
+        ({"kind": ["election", "append"]}, False),
+        ({"kind": ["clock", "fault", "group"]}, True),
+        ({"kind": "deliver"}, False),
+    ],
+)
+def test_a_filter_knows_whether_only_facts_can_match(wanted: dict[str, object], facts_only: bool):
+    assert EventMatcher(parse_filter(wanted), 0).facts_only is facts_only
