@@ -20,6 +20,7 @@ import authorization
 import checklist
 import command_line
 import configs
+import cookbook
 import definitions
 import exhaustive
 import fault_tests
@@ -40,6 +41,7 @@ from mockbroker_protocol import generate as protocol
 DOCS = Path(__file__).resolve().parents[1]
 REFERENCE = DOCS / "reference"
 APPENDIX = DOCS / "appendix"
+ADMIN = DOCS.parent / "mockbroker" / "admin" / "v1"
 REPORT = DOCS.parent / "mockbroker" / "pipeline" / "report"
 
 PAGES: dict[Path, Callable[[], str]] = {
@@ -64,6 +66,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     APPENDIX / "laws.md": laws.page,
     DOCS / "explanation" / "trust.md": trust.page,
     REPORT / "definitions.md": definitions.text,
+    ADMIN / "cookbook.json": cookbook.text,
 }
 
 

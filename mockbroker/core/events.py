@@ -315,6 +315,18 @@ class GroupMoved(Event, frozen=True, gc=False):
     protocol: str = "classic"
 
 
+class GroupLoaded(Event, frozen=True, gc=False):
+    """The coordinator `node_id` loaded a group from its partition; names as in `GroupMoved`."""
+
+    kind: ClassVar[str] = "group"
+    node_id: int
+    group: str
+    state: str
+    generation: int
+    members: int
+    protocol: str
+
+
 class OffsetCommitted(Event, frozen=True, gc=False):
     """A group coordinator wrote a committed offset, for request `request_seq` of the journal.
 

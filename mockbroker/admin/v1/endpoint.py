@@ -46,8 +46,8 @@ TAGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "faults": (
-        "Rules, held requests and actions",
-        ("faults", "export", "held", "actions"),
+        "Rules, held requests, actions, and recipes for failures",
+        ("faults", "export", "held", "actions", "cookbook"),
     ),
     "time and state": (
         "The clock, snapshots, and waiting until the cluster is at rest",

@@ -14,11 +14,16 @@ from mockbroker.core.journal.journal import Journal
 from mockbroker.core.journal.slices import JournalSlice, slice_of
 from mockbroker.core.validation import Range
 from mockbroker.pipeline.past import views
-from mockbroker.pipeline.past.history import History
+from mockbroker.pipeline.past.group_history import GroupHistory, GroupHistoryView
+from mockbroker.pipeline.past.history import History, members_of
 from mockbroker.pipeline.past.image import CapturedImage, Image, capture
+from mockbroker.pipeline.past.members import MEMBER_APIS
 from mockbroker.pipeline.saved import SavedJournal, SavedPart
 
 SEQ_MAX = 2**63 - 1
+# The newest entries that the history of a group has at first.
+HISTORY_ENTRIES = 200_000
+GROUPS_KEPT_MAX = 32
 
 Part = Literal["cluster", "topics", "groups", "transactions"]
 PARTS: tuple[Part, ...] = ("cluster", "topics", "groups", "transactions")
@@ -73,6 +78,12 @@ class PastStateView(msgspec.Struct, frozen=True):
     open_transactions: list[views.PastOpenTransactionView] | None
 
 
+class HistoryQuery(msgspec.Struct, frozen=True):
+    """At most so many `points` of the lag in each partition."""
+
+    points: Annotated[int, Range(2, 2_000)] = 300
+
+
 class Past:
     """Images of the past of one journal, one at a time."""
 
@@ -80,17 +91,44 @@ class Past:
         self._api = api
         self._history = History()
         self._lock = trio.Lock()
+        # The histories of groups that were asked for last, which go on where they ended.
+        self._groups: dict[str, GroupHistory] = {}
 
     async def image(self, seq: int) -> Image:
         """The image right after entry `seq`."""
         async with self._lock:
+            return await self._image(seq)
+
+    async def group(self, group: str, points: int) -> GroupHistoryView:
+        """The history of a group in the newest entries."""
+        async with self._lock:
             journal = self._api.journal
+            last_seq = journal.last_seq
+            known = self._groups.pop(group, None)
+            if known is None or known.last_seq < journal.first_seq - 1:
+                after = max(journal.first_seq - 1, last_seq - HISTORY_ENTRIES)
+                known = GroupHistory(group, await self._image(after), after)
+            found = known
+            entries = await self.entries(found.last_seq, last_seq)
+
+            def add() -> GroupHistoryView:
+                found.add(entries.facts(MEMBER_APIS), members_of(entries), last_seq)
+                return found.view(points)
+
+            view = await self._api.compute(add)
+            self._groups[group] = found
+            while len(self._groups) > GROUPS_KEPT_MAX:
+                self._groups.pop(next(iter(self._groups)))
+            return view
+
+    async def _image(self, seq: int) -> Image:
+        journal = self._api.journal
+        after = self._history.needed_after(seq, journal.first_seq)
+        if not self._history.has_begun(after):
+            await self._begin(journal)
             after = self._history.needed_after(seq, journal.first_seq)
-            if not self._history.has_begun(after):
-                await self._begin(journal)
-                after = self._history.needed_after(seq, journal.first_seq)
-            entries = await self.entries(after, seq)
-            return await self._api.compute(lambda: self._history.image_at(entries, seq))
+        entries = await self.entries(after, seq)
+        return await self._api.compute(lambda: self._history.image_at(entries, seq))
 
     async def entries(self, after: int, until: int | None) -> JournalSlice | SavedPart:
         """The entries behind number `after`."""
@@ -132,7 +170,19 @@ def endpoints(api: Api) -> list[Endpoint]:
             lambda: _view(image, seq, (first_seq, last_seq), cluster_id, parts, query)
         )
 
+    async def group(call: Call) -> GroupHistoryView:
+        return await past.group(call.path["group"], call.query.points)
+
     return [
+        Endpoint(
+            "GET",
+            "/v1/journal/groups/{group}",
+            "History of a group: states, assignments, commits, lag",
+            group,
+            GroupHistoryView,
+            HistoryQuery,
+            problems=(409,),
+        ),
         Endpoint(
             "GET",
             "/v1/journal/state",
@@ -141,7 +191,7 @@ def endpoints(api: Api) -> list[Endpoint]:
             PastStateView,
             StateQuery,
             problems=(404, 409),
-        )
+        ),
     ]
 
 

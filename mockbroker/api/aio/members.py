@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from mockbroker.api.aio.actions import (
     AsyncBrokerActions,
@@ -19,6 +19,9 @@ from mockbroker.core.views.groups import GroupView, LagView, MemberView
 from mockbroker.core.views.share import SharePartitionView
 from mockbroker.core.views.streams import StreamsTaskView
 from mockbroker.core.views.transactions import TransactionView
+
+if TYPE_CHECKING:
+    from mockbroker.pipeline.past.group_history import GroupHistoryView
 
 # In real time.
 STABLE_TIMEOUT_S = 30.0
@@ -99,6 +102,19 @@ class AsyncGroup(AsyncGroupActions):
             for each in await self.lags()
             if each.kind == "committed"
         }
+
+    async def history(self, points: int = 300) -> GroupHistoryView:
+        """Its states, assignments, commits and lag over time, from the journal.
+
+        The lag in a partition has at most so many points.
+        """
+        found: GroupHistoryView = await self._ask(
+            "GET",
+            "/v1/journal/groups/{group}",
+            at={"group": self.group_id},
+            query={"points": points},
+        )
+        return found
 
     async def lags(self) -> list[LagView]:
         """Its lag, by partition."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from mockbroker.core.events import GroupMoved, OffsetCommitted, OffsetRemoved
+from mockbroker.core.events import GroupLoaded, GroupMoved, OffsetCommitted, OffsetRemoved
 
 if TYPE_CHECKING:
     from mockbroker.core.groups.group import Group
@@ -36,6 +36,22 @@ def emit_moved(
                 generation,
                 len(group.members),
                 reason,
+                group.group_type,
+            )
+        )
+
+
+def emit_loaded(runtime: Runtime, node_id: int, group: Group) -> None:
+    """A group was loaded at the coordinator `node_id`."""
+    if runtime.on_event:
+        runtime.emit(
+            GroupLoaded(
+                runtime.now_ms(),
+                node_id,
+                group.group_id,
+                group.state_name,
+                group.generation_or_epoch,
+                len(group.members),
                 group.group_type,
             )
         )

@@ -20,7 +20,7 @@ from mockbroker.core.coordinator.shard import CoordinatorShard, ShardCoordinator
 from mockbroker.core.groups import records as group_records
 from mockbroker.core.groups.classic_groups import ClassicGroups
 from mockbroker.core.groups.consumer.shard import ConsumerGroups
-from mockbroker.core.groups.emitters import emit_committed, emit_offsets_removed
+from mockbroker.core.groups.emitters import emit_committed, emit_loaded, emit_offsets_removed
 from mockbroker.core.groups.events import (
     HeartbeatResult,
     Join,
@@ -382,6 +382,7 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
         self._on_changed = on_changed
         self.mark_changed()
         for group in self.by_type():
+            emit_loaded(self._runtime, self.coordinator.broker_id, group)
             self.runner(group).run(group, Loaded())
 
     def on_unloaded(self) -> None:

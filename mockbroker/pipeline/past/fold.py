@@ -50,6 +50,7 @@ class Fold:
             events.MarkerWritten: self._marker,
             events.TransactionMoved: self._transaction,
             events.GroupMoved: self._group,
+            events.GroupLoaded: self._loaded,
             events.OffsetRemoved: self._offset_removed,
         }
 
@@ -260,7 +261,10 @@ class Fold:
         groups = self.image.groups
         known = groups.get(event.group)
         if event.state == DEAD:
-            groups.pop(event.group, None)
+            # Deleted, or unloaded: then another coordinator loads it.
+            if known is not None:
+                self.image.unloaded[event.group] = known
+                del groups[event.group]
             return
         members = {} if known is None else known.members
         if event.members == 0:
@@ -290,6 +294,20 @@ class Fold:
             event.generation,
             None if known is None else known.protocol,
             members,
+        )
+
+    def _loaded(self, event: events.GroupLoaded) -> None:
+        groups = self.image.groups
+        known = groups.get(event.group) or self.image.unloaded.pop(event.group, None)
+        members = None if known is None else known.members
+        groups[event.group] = PastGroup(
+            event.group,
+            event.protocol,
+            event.state,
+            event.node_id,
+            event.generation,
+            None if known is None else known.protocol,
+            {} if event.members == 0 else members,
         )
 
     def _committed(self, event: events.OffsetCommitted) -> None:

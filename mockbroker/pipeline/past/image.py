@@ -116,6 +116,9 @@ class CapturedImage(msgspec.Struct, frozen=True, array_like=True):
     delays: list[tuple[int, int, int]]
 
 
+_DICTS = ("brokers", "topics", "partitions", "groups", "unloaded", "transactions", "delays")
+
+
 class Image:
     """The state of a cluster at one entry. `is_complete`: it had an image to begin with."""
 
@@ -128,6 +131,7 @@ class Image:
         self.topics: dict[str, str] = {}  # name -> id
         self.partitions: dict[TopicPartition, PastPartition] = {}
         self.groups: dict[str, PastGroup] = {}
+        self.unloaded: dict[str, PastGroup] = {}  # groups that a coordinator has given up
         self.offsets: dict[str, Offsets] = {}  # by group
         # Committed offsets of open transactions: producer id -> (group, topic, partition) -> offset
         self.pending: dict[int, dict[tuple[str, str, int], int]] = {}
@@ -139,7 +143,7 @@ class Image:
         """An image that changes on its own; rows are shared."""
         made = Image()
         made.__dict__.update(self.__dict__)
-        for name in ("brokers", "topics", "partitions", "groups", "transactions", "delays"):
+        for name in _DICTS:
             setattr(made, name, dict(getattr(self, name)))
         made.offsets = {group: dict(offsets) for group, offsets in self.offsets.items()}
         made.pending = {producer: dict(found) for producer, found in self.pending.items()}

@@ -16,8 +16,9 @@ from mockbroker.core.journal.entries import AppendEntry, Entry, EventEntry
 from mockbroker.core.metadata.topic import INTERNAL_TOPICS
 from mockbroker.pipeline.past.image import Image, OpenTransaction, PastGroup, PastPartition
 
-# The first generation or epoch of a group. Before it, an Empty group did not exist.
-_FIRST_GENERATION = 1
+# The generation of a classic group, and the epoch of another one, with its first member. An Empty
+# group did not exist before that.
+_FIRST_GENERATION, _FIRST_EPOCH = 1, 2
 _EMPTY = "Empty"
 
 
@@ -192,14 +193,19 @@ class _Undo:
 
     def _group(self, event: events.GroupMoved) -> None:
         groups = self.image.groups
-        if event.former == _EMPTY and event.generation <= _FIRST_GENERATION:
+        first = _FIRST_GENERATION if event.protocol == "classic" else _FIRST_EPOCH
+        if event.former == _EMPTY and event.generation <= first:
             groups.pop(event.group, None)
             return
         known = groups.get(event.group) or PastGroup(
             event.group, event.protocol, None, event.node_id, None, None, None
         )
         groups[event.group] = replace(
-            known, state=event.former, coordinator=event.node_id, generation=None, members=None
+            known,
+            state=event.former,
+            coordinator=event.node_id,
+            generation=None,
+            members={} if event.former == _EMPTY else None,
         )
 
     def _offset(self, event: events.OffsetCommitted | events.OffsetRemoved) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
-from mockbroker.core.metadata.topic import INTERNAL_TOPICS
+from mockbroker.core.hashing.java_hash import coordinator_partition
+from mockbroker.core.metadata.topic import (
+    GROUP_METADATA_TOPIC,
+    INTERNAL_TOPICS,
+    TRANSACTION_STATE_TOPIC,
+)
 from mockbroker.pipeline.past.image import Image, PastPartition
 
 _ABSENT = PastPartition("", -1)
@@ -286,12 +291,13 @@ def _replicas(partition: PastPartition) -> Iterator[PastReplicaView]:
 
 def group_views(image: Image, group: str | None = None) -> list[PastGroupView]:
     """All groups, or one, by id."""
+    coordinator = _coordinators(image, GROUP_METADATA_TOPIC)
     return [
         PastGroupView(
             group=name,
             type=each.type,
             state=each.state,
-            coordinator=each.coordinator,
+            coordinator=coordinator(name),
             generation=each.generation,
             protocol=each.protocol,
             members=None
@@ -349,11 +355,12 @@ def transaction_views(image: Image) -> list[PastTransactionView]:
     for key, partition in sorted(image.partitions.items()):
         for each in partition.open:
             by_producer.setdefault(each.producer_id, []).append(key)
+    coordinator = _coordinators(image, TRANSACTION_STATE_TOPIC)
     return [
         PastTransactionView(
             transactional_id=name,
             state=each.state,
-            coordinator=each.coordinator,
+            coordinator=coordinator(name),
             producer_id=each.producer_id,
             producer_epoch=each.producer_epoch,
             timeout_ms=each.timeout_ms,
@@ -383,6 +390,16 @@ def open_transaction_views(image: Image) -> list[PastOpenTransactionView]:
         for (topic, index), partition in sorted(image.partitions.items())
         for each in partition.open
     ]
+
+
+def _coordinators(image: Image, topic: str) -> Callable[[str], int | None]:
+    """The coordinator of a group or transactional id: the leader of the partition that has it."""
+    leaders = [each.leader_id for key, each in sorted(image.partitions.items()) if key[0] == topic]
+
+    def coordinator(key: str) -> int | None:
+        return leaders[coordinator_partition(key, len(leaders))] if leaders else None
+
+    return coordinator
 
 
 def link_views(image: Image) -> list[PastLinkView]:

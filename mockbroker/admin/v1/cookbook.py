@@ -1,0 +1,50 @@
+"""Recipes for failures: those of the cookbook, as rules and actions."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.endpoint import Call, Endpoint
+
+# Made from the pages of the cookbook by `docs/generate`.
+RECIPES = Path(__file__).parent / "cookbook.json"
+
+
+class RecipeView(msgspec.Struct, frozen=True):
+    """A failure from the cookbook. `plan` goes to `POST /v1/faults`, each of the `actions` to `POST
+    /v1/actions`; neither is there for a failure that its page brings about by code.
+
+    `needs` names places to fill in: in plan and actions the text `{topic}` stands for a topic,
+    likewise `{group}`, `{client}`, `{transactional_id}`, `{broker}` and `{partition}`; the last two
+    are numbers.
+    """
+
+    number: int
+    id: str
+    name: str
+    sentence: str
+    chapter: str
+    page: str
+    plan: dict[str, Any] | None
+    actions: list[dict[str, Any]]
+    needs: list[str]
+
+
+@cache
+def recipes() -> list[RecipeView]:
+    """All recipes, by number."""
+    return msgspec.json.decode(RECIPES.read_bytes(), type=list[RecipeView])
+
+
+def endpoints(_: Api) -> list[Endpoint]:
+    async def show(call: Call) -> list[RecipeView]:  # noqa: ARG001 - the dispatcher hands it over
+        return recipes()
+
+    return [
+        Endpoint("GET", "/v1/cookbook", "Recipes for failures", show, list[RecipeView]),
+    ]
