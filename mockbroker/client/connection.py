@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import socket
 import struct
-from types import TracebackType
 from typing import Any, Self
 
 from mockbroker.client.errors import (
@@ -69,12 +68,7 @@ class Connection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import TracebackType
 from typing import Any, Self, Unpack, cast, get_args, overload
 
 from mockbroker.admin.v1.faults import HeldView, PlanView, RuleView
@@ -166,12 +165,7 @@ class AsyncFaultPlan(AsyncHandle):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.remove()
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mockbroker.core.configs.defs.kinds import (
     BOOLEAN,
-    CLUSTER_WIDE,
     INT,
     LIST,
     LONG,
@@ -13,6 +12,8 @@ from mockbroker.core.configs.defs.kinds import (
     ConfigDef,
     at_least,
     between,
+    cluster_wide,
+    internal,
     list_of,
     one_of_ignoring_case,
 )
@@ -20,7 +21,7 @@ from mockbroker.core.configs.defs.kinds import (
 COORDINATORS: tuple[ConfigDef, ...] = (
     ConfigDef("add.partitions.to.txn.retry.backoff.max.ms", INT, "100", at_least(0)),
     ConfigDef("add.partitions.to.txn.retry.backoff.ms", INT, "20", at_least(1)),
-    ConfigDef("group.consumer.assignment.interval.ms", INT, "1000", at_least(0), mode=CLUSTER_WIDE),
+    cluster_wide("group.consumer.assignment.interval.ms", INT, "1000", at_least(0)),
     ConfigDef("group.consumer.assignors", LIST, "uniform,range", list_of(empty=False)),
     ConfigDef("group.consumer.heartbeat.interval.ms", INT, "5000", at_least(1)),
     ConfigDef("group.consumer.max.assignment.interval.ms", INT, "15000", at_least(0)),
@@ -36,19 +37,11 @@ COORDINATORS: tuple[ConfigDef, ...] = (
     ConfigDef("group.consumer.min.assignment.interval.ms", INT, "0", at_least(0)),
     ConfigDef("group.consumer.min.heartbeat.interval.ms", INT, "5000", at_least(1)),
     ConfigDef("group.consumer.min.session.timeout.ms", INT, "45000", at_least(1)),
-    ConfigDef(
-        "group.consumer.regex.refresh.interval.ms", INT, "600000", at_least(10000), internal=True
-    ),
+    internal("group.consumer.regex.refresh.interval.ms", INT, "600000", at_least(10000)),
     ConfigDef("group.consumer.session.timeout.ms", INT, "45000", at_least(1)),
     ConfigDef("group.coordinator.append.linger.ms", INT, "-1", at_least(-1)),
     ConfigDef("group.coordinator.background.threads", INT, "2", at_least(1)),
-    ConfigDef(
-        "group.coordinator.cached.buffer.max.bytes",
-        INT,
-        "1048588",
-        at_least(524288),
-        mode=CLUSTER_WIDE,
-    ),
+    cluster_wide("group.coordinator.cached.buffer.max.bytes", INT, "1048588", at_least(524288)),
     ConfigDef(
         "group.coordinator.rebalance.protocols",
         LIST,
@@ -60,11 +53,11 @@ COORDINATORS: tuple[ConfigDef, ...] = (
     ConfigDef("group.max.session.timeout.ms", INT, "1800000"),
     ConfigDef("group.max.size", INT, "2147483647", at_least(1)),
     ConfigDef("group.min.session.timeout.ms", INT, "6000"),
-    ConfigDef("group.share.assignment.interval.ms", INT, "1000", at_least(0), mode=CLUSTER_WIDE),
+    cluster_wide("group.share.assignment.interval.ms", INT, "1000", at_least(0)),
     ConfigDef("group.share.assignors", LIST, "simple", list_of(empty=False)),
     ConfigDef("group.share.delivery.count.limit", INT, "5", between(2, 10)),
     ConfigDef("group.share.heartbeat.interval.ms", INT, "5000", at_least(1)),
-    ConfigDef("group.share.initialize.retry.interval.ms", INT, "30000", at_least(1), internal=True),
+    internal("group.share.initialize.retry.interval.ms", INT, "30000", at_least(1)),
     ConfigDef("group.share.max.assignment.interval.ms", INT, "15000", at_least(0)),
     ConfigDef("group.share.max.delivery.count.limit", INT, "10", between(5, 25)),
     ConfigDef("group.share.max.heartbeat.interval.ms", INT, "15000", at_least(1)),
@@ -80,15 +73,14 @@ COORDINATORS: tuple[ConfigDef, ...] = (
     ConfigDef("group.share.min.record.lock.duration.ms", INT, "15000", between(1000, 30000)),
     ConfigDef("group.share.min.session.timeout.ms", INT, "45000", at_least(1)),
     ConfigDef("group.share.partition.max.record.locks", INT, "2000", between(100, 10000)),
-    ConfigDef(
+    internal(
         "group.share.persister.class.name",
         STRING,
         "org.apache.kafka.server.share.persister.DefaultStatePersister",
-        internal=True,
     ),
     ConfigDef("group.share.record.lock.duration.ms", INT, "30000", between(1000, 3600000)),
     ConfigDef("group.share.session.timeout.ms", INT, "45000", at_least(1)),
-    ConfigDef("group.streams.assignment.interval.ms", INT, "1000", at_least(0), mode=CLUSTER_WIDE),
+    cluster_wide("group.streams.assignment.interval.ms", INT, "1000", at_least(0)),
     ConfigDef("group.streams.heartbeat.interval.ms", INT, "5000", at_least(1)),
     ConfigDef("group.streams.initial.rebalance.delay.ms", INT, "3000", at_least(0)),
     ConfigDef("group.streams.max.assignment.interval.ms", INT, "15000", at_least(0)),
@@ -110,25 +102,11 @@ COORDINATORS: tuple[ConfigDef, ...] = (
     ConfigDef("offsets.topic.num.partitions", INT, "50", at_least(1)),
     ConfigDef("offsets.topic.replication.factor", SHORT, "3", at_least(1)),
     ConfigDef("offsets.topic.segment.bytes", INT, "104857600", at_least(1)),
-    ConfigDef(
-        "producer.id.expiration.check.interval.ms", INT, "600000", at_least(1), internal=True
-    ),
-    ConfigDef("producer.id.expiration.ms", INT, "86400000", at_least(1), mode=CLUSTER_WIDE),
+    internal("producer.id.expiration.check.interval.ms", INT, "600000", at_least(1)),
+    cluster_wide("producer.id.expiration.ms", INT, "86400000", at_least(1)),
     ConfigDef("share.coordinator.append.linger.ms", INT, "-1", at_least(-1)),
-    ConfigDef(
-        "share.coordinator.cached.buffer.max.bytes",
-        INT,
-        "1048588",
-        at_least(524288),
-        mode=CLUSTER_WIDE,
-    ),
-    ConfigDef(
-        "share.coordinator.cold.partition.snapshot.interval.ms",
-        INT,
-        "300000",
-        at_least(1),
-        internal=True,
-    ),
+    cluster_wide("share.coordinator.cached.buffer.max.bytes", INT, "1048588", at_least(524288)),
+    internal("share.coordinator.cold.partition.snapshot.interval.ms", INT, "300000", at_least(1)),
     ConfigDef("share.coordinator.load.buffer.size", INT, "5242880", at_least(1)),
     ConfigDef(
         "share.coordinator.snapshot.update.records.per.snapshot", INT, "500", between(0, 500)
@@ -136,9 +114,7 @@ COORDINATORS: tuple[ConfigDef, ...] = (
     ConfigDef("share.coordinator.state.topic.compression.codec", INT, "0"),
     ConfigDef("share.coordinator.state.topic.min.isr", SHORT, "2", at_least(1)),
     ConfigDef("share.coordinator.state.topic.num.partitions", INT, "50", at_least(1)),
-    ConfigDef(
-        "share.coordinator.state.topic.prune.interval.ms", INT, "300000", at_least(1), internal=True
-    ),
+    internal("share.coordinator.state.topic.prune.interval.ms", INT, "300000", at_least(1)),
     ConfigDef("share.coordinator.state.topic.replication.factor", SHORT, "3", at_least(1)),
     ConfigDef("share.coordinator.state.topic.segment.bytes", INT, "104857600", at_least(1)),
     ConfigDef("share.coordinator.threads", INT, "1", at_least(1)),
@@ -148,7 +124,7 @@ COORDINATORS: tuple[ConfigDef, ...] = (
         "transaction.abort.timed.out.transaction.cleanup.interval.ms", INT, "10000", at_least(1)
     ),
     ConfigDef("transaction.max.timeout.ms", INT, "900000", at_least(1)),
-    ConfigDef("transaction.partition.verification.enable", BOOLEAN, "true", mode=CLUSTER_WIDE),
+    cluster_wide("transaction.partition.verification.enable", BOOLEAN, "true"),
     ConfigDef(
         "transaction.remove.expired.transaction.cleanup.interval.ms", INT, "3600000", at_least(1)
     ),

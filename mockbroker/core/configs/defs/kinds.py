@@ -61,6 +61,8 @@ class UpdateMode(IntEnum):
 PER_BROKER = UpdateMode.PER_BROKER
 CLUSTER_WIDE = UpdateMode.CLUSTER_WIDE
 
+LONG_MAX = "9223372036854775807"
+
 _INTEGER_BITS = {INT: 32, SHORT: 16, LONG: 64}
 # Patterns stay text until first used (re caches them): compiling costs start-up time.
 _INTEGER = r"[+-]?\d+"  # java.lang.Long.parseLong takes the digits of every script
@@ -94,6 +96,27 @@ class ConfigDef(NamedTuple):
     def default_value(self) -> ConfigValue:
         """The typed default; defaults are not validated, as in Kafka."""
         return None if self.default is None else parse_as(self.name, self.type, self.default)
+
+
+def cluster_wide(
+    name: str, kind: ConfigType, default: str | None, validator: Validator | None = None
+) -> ConfigDef:
+    """A config that may change while the brokers run, for all of them."""
+    return ConfigDef(name, kind, default, validator, CLUSTER_WIDE)
+
+
+def per_broker(
+    name: str, kind: ConfigType, default: str | None, validator: Validator | None = None
+) -> ConfigDef:
+    """A config that may change while its broker runs."""
+    return ConfigDef(name, kind, default, validator, PER_BROKER)
+
+
+def internal(
+    name: str, kind: ConfigType, default: str | None, validator: Validator | None = None
+) -> ConfigDef:
+    """A config that is described only if it is set."""
+    return ConfigDef(name, kind, default, validator, internal=True)
 
 
 def parse_as(name: str, kind: ConfigType, text: str) -> ConfigValue:
