@@ -9,7 +9,7 @@ import pytest
 from mockbroker import Cluster
 from mockbroker.client import Client
 from tests.cli.conftest import Run, table
-from tests.support.share_member import RELEASE, ShareMember
+from tests.support.share_members import RELEASE, PartitionMember
 from tests.support.streams_member import StreamsMember, assign_at_once
 
 
@@ -103,10 +103,10 @@ def test_a_group_is_deleted(on_cluster: Run):
 
 
 def test_a_share_group_has_start_offsets_and_lag(on_cluster: Run, mock_kafka: Cluster):
-    with ShareMember(mock_kafka, "sharing", "t", "m1") as member:
+    with PartitionMember(mock_kafka, "sharing", "t", "m1") as member:
         mock_kafka.topic("t").produce("new", partition=0)
         assert member.acquired() == [(100, 100, 1)]
-        member.acknowledge((100, 100, [RELEASE]))
+        member.acknowledged((100, 100, [RELEASE]))
         described = json.loads(on_cluster("groups", "describe", "sharing", "--json").stdout)
         assert (described["type"], described["state"]) == ("share", "Stable")
         assert [each["member_id"] for each in described["members"]] == ["m1"]
@@ -122,7 +122,7 @@ def test_a_share_group_has_start_offsets_and_lag(on_cluster: Run, mock_kafka: Cl
 def test_a_share_partition_is_shown_with_the_counts_that_are_not_zero(
     on_cluster: Run, mock_kafka: Cluster
 ):
-    with ShareMember(mock_kafka, "counted", "t", "m1") as member:
+    with PartitionMember(mock_kafka, "counted", "t", "m1") as member:
         mock_kafka.topic("t").produce("new", partition=0)
         assert member.acquired() == [(100, 100, 1)]
         shown = on_cluster("show", "share-partitions", "--admin", mock_kafka.admin_url).stdout

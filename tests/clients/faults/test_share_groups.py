@@ -27,26 +27,26 @@ from mockbroker_protocol.messages.describe_share_group_offsets import (
 from mockbroker_protocol.messages.share_group_describe import ShareGroupDescribeRequest
 from mockbroker_protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from mockbroker_protocol.records import RecordsError, check_crc
-from tests.support.share_member import ACCEPT, REJECT, RELEASE, ShareMember, ranges
+from tests.support.share_members import ACCEPT, REJECT, RELEASE, PartitionMember, ranges
 from tests.support.waiting import wait_until
 
 REFUSED = int(ErrorCode.INVALID_RECORD_STATE)
 
 
 @pytest.fixture
-def member(kafka: Cluster, group: str, topic: str) -> Iterator[ShareMember]:
+def member(kafka: Cluster, group: str, topic: str) -> Iterator[PartitionMember]:
     """A member, with three records in its topic that it has not fetched yet."""
-    with ShareMember(kafka, group, topic, "m1") as member:
+    with PartitionMember(kafka, group, topic, "m1") as member:
         for value in ("a", "b", "c"):
             kafka.topic(topic).produce(value, partition=0)
         yield member
 
 
 @pytest.fixture
-def other(kafka: Cluster, member: ShareMember, topic: str) -> Iterator[ShareMember]:
+def other(kafka: Cluster, member: PartitionMember, topic: str) -> Iterator[PartitionMember]:
     """A second member; the first has acquired all three records."""
     assert sum(last - first + 1 for first, last, _ in member.acquired()) == 3
-    with ShareMember(kafka, member.group, topic, "m2") as other:
+    with PartitionMember(kafka, member.group, topic, "m2") as other:
         yield other
 
 
@@ -60,7 +60,7 @@ def test_a_lost_acknowledgement_has_been_applied(kafka, member, other, topic):
         match={"acknowledge_type": "accept", "group": member.group, "member": "m1", "topic": topic},
         do={"error_after": "NETWORK_EXCEPTION"},
     )
-    assert member.acknowledge((0, 2, [ACCEPT])) == ErrorCode.NETWORK_EXCEPTION
+    assert member.acknowledged((0, 2, [ACCEPT])) == ErrorCode.NETWORK_EXCEPTION
     assert told.hits == 1
     told.remove()
     with pytest.raises(ActionError, match="no record acquired"):
@@ -75,10 +75,10 @@ def test_a_refused_acknowledgement_on_a_fetch_is_not_applied(kafka, member, othe
         match={"api": "ShareFetch", "acknowledge_type": ["reject", "release"]},
         do={"error": "INVALID_RECORD_STATE"},
     )
-    row = member.fetch((0, 2, [ACCEPT, REJECT, ACCEPT]))
+    row = member.row((0, 2, [ACCEPT, REJECT, ACCEPT]))
     assert (row.acknowledge_error_code, row.error_code) == (REFUSED, 0)
     assert rule.hits == 1
-    row = member.fetch((0, 2, [ACCEPT]))  # they are acquired still
+    row = member.row((0, 2, [ACCEPT]))  # they are acquired still
     assert row.acknowledge_error_code == 0
 
 
@@ -88,10 +88,10 @@ def test_a_rule_fires_from_the_third_delivery_on(kafka, member, topic):
         match={"delivery_count": {"min": 3}, "topic": topic}, do={"hide_records": {}}
     )
     for _ in range(2):
-        assert member.fetch().records
-        member.acknowledge((0, 2, [RELEASE]))
+        assert member.row().records
+        member.acknowledged((0, 2, [RELEASE]))
     assert rule.hits == 0
-    row = member.fetch()
+    row = member.row()
     assert {count for _, _, count in ranges(row)} == {3}
     assert rule.hits == 1
     assert "delivery_count" in rule.why().failed
@@ -106,7 +106,7 @@ def test_hops_to_share_coordinators_have_a_group(kafka, member, other):
         )
         for group in (member.group, "nobody")
     )
-    member.acknowledge((0, 2, [ACCEPT]))
+    member.acknowledged((0, 2, [ACCEPT]))
     assert (rule.hits, wrong.hits) == (1, 0)
 
 
@@ -114,7 +114,7 @@ def test_hops_to_share_coordinators_have_a_group(kafka, member, other):
 def test_an_acknowledgement_without_an_answer_has_been_applied(kafka, member, other, topic):
     kafka.faults.add(match={"acknowledge_type": "accept"}, do={"drop_reply": {"then": "close"}})
     with pytest.raises(ConnectionClosedError):
-        member.acknowledge((0, 0, [ACCEPT]))
+        member.acknowledged((0, 0, [ACCEPT]))
     view = _loaded(kafka, member.group)
     assert view.start_offset == 1
     # The connection was the session's: what was acquired is released.
@@ -127,10 +127,10 @@ def test_a_partition_of_a_fetch_is_refused_and_its_session_goes_on(kafka, member
         match={"api": "ShareFetch", "topic": topic, "partition": 0},
         do={"error": "UNKNOWN_TOPIC_ID"},
     )
-    row = member.fetch()  # only the session names the partition
+    row = member.row()  # only the session names the partition
     assert (row.error_code, row.acquired_records) == (ErrorCode.UNKNOWN_TOPIC_ID, [])
     rule.remove()
-    assert member.acknowledge((0, 2, [ACCEPT])) == 0
+    assert member.acknowledged((0, 2, [ACCEPT])) == 0
 
 
 @pytest.mark.fault("rewrite", "delay", "corrupt_batch")
@@ -141,7 +141,7 @@ def test_answers_are_late_rewritten_and_corrupt(kafka, member, topic):
         {"corrupt_batch": {"how": "crc"}},
     ):
         kafka.faults.add(match={"api": "ShareFetch", "delivery_count": 1, "topic": topic}, do=do)
-    row = member.fetch()
+    row = member.row()
     assert {count for _, _, count in ranges(row)} == {7}
     with pytest.raises(RecordsError):
         check_crc(bytes(row.records))
@@ -151,7 +151,7 @@ def test_answers_are_late_rewritten_and_corrupt(kafka, member, topic):
 def test_one_of_two_groups_is_refused(kafka, member, group, topic):
     """In each API that names several groups."""
     other = f"{group}-b"
-    with ShareMember(kafka, other, topic, "m1"), Client(kafka.bootstrap_servers) as client:
+    with PartitionMember(kafka, other, topic, "m1"), Client(kafka.bootstrap_servers) as client:
         kafka.faults.add(match={"group": other}, do={"error": "COORDINATOR_NOT_AVAILABLE"})
         both = [group, other]
         groups = [DescribeShareGroupOffsetsRequestGroup(each, None) for each in both]
@@ -220,22 +220,22 @@ def test_expired_locks_bring_the_records_to_another_member(kafka, member, other,
     assert other.acquired() == [(1, 1, 2)]
     assert kafka.partition(topic, 0).expire_acquisition_locks(member.group, member="m1") == 2
     assert other.acquired() == [(0, 0, 2), (2, 2, 2)]
-    assert member.acknowledge((0, 0, [ACCEPT])) == REFUSED
+    assert member.acknowledged((0, 0, [ACCEPT])) == REFUSED
 
 
 @pytest.mark.fault("hand_out_twice")
 def test_a_record_that_is_handed_out_twice_is_the_second_members(kafka, member, other, topic):
     assert kafka.group(member.group).hand_out_twice(topic, 0, offsets=[2]) == 1
     assert other.acquired() == [(2, 2, 2)]
-    assert member.acknowledge((2, 2, [ACCEPT])) == REFUSED
-    assert other.acknowledge((2, 2, [ACCEPT])) == 0
+    assert member.acknowledged((2, 2, [ACCEPT])) == REFUSED
+    assert other.acknowledged((2, 2, [ACCEPT])) == 0
 
 
 @pytest.mark.fault("archive_records")
 def test_an_archived_record_is_delivered_to_nobody(kafka, member, other, topic):
     assert kafka.group(member.group).archive_records(topic, 0, [1]) == 1
-    assert member.acknowledge((1, 1, [ACCEPT])) == REFUSED
-    assert member.acknowledge((0, 0, [RELEASE])) == 0
+    assert member.acknowledged((1, 1, [ACCEPT])) == REFUSED
+    assert member.acknowledged((0, 0, [RELEASE])) == 0
     assert other.acquired() == [(0, 0, 2)]
 
 
@@ -245,7 +245,7 @@ def test_a_record_at_the_delivery_limit_is_archived_when_it_is_released(
 ):
     assert kafka.group(member.group).set_delivery_count(topic, 0, offsets=[0]) == 1
     assert kafka.group(member.group).set_delivery_count(topic, 0, offsets=[1], count=2) == 1
-    assert member.acknowledge((0, 2, [RELEASE])) == 0
+    assert member.acknowledged((0, 2, [RELEASE])) == 0
     assert sorted(other.acquired()) == [(1, 1, 3), (2, 2, 2)]
 
 
@@ -263,9 +263,9 @@ def test_an_acknowledgement_survives_a_move_of_the_share_coordinator(kafka, memb
     view = _loaded(kafka, member.group)
     target = view.coordinator % 3 + 1
     group.move_share_coordinator(topic, 0, target)
-    assert member.acknowledge((0, 0, [ACCEPT])) == 0
+    assert member.acknowledged((0, 0, [ACCEPT])) == 0
     group.unload_share_coordinator(topic, 0)
-    assert member.acknowledge((1, 2, [ACCEPT])) == 0
+    assert member.acknowledged((1, 2, [ACCEPT])) == 0
     view = _loaded(kafka, member.group)
     assert (view.coordinator, view.start_offset) == (target, 3)
 

@@ -9,7 +9,7 @@ from mockbroker.core.views.share import (
     RecordCountsView,
     share_partition_views,
 )
-from tests.support.share_member import ACCEPT, RELEASE, ShareMember
+from tests.support.share_members import ACCEPT, RELEASE, PartitionMember
 from tests.support.waiting import wait_until
 
 
@@ -21,11 +21,11 @@ def test_no_share_group_no_view(mock_kafka: Cluster) -> None:
 def test_a_share_partition_shows_who_has_which_records_until_when(mock_kafka: Cluster) -> None:
     mock_kafka.topic("t").create(1)
     mock_kafka.clock.freeze()
-    with ShareMember(mock_kafka, "g", "t", "m1") as member:
+    with PartitionMember(mock_kafka, "g", "t", "m1") as member:
         for value in ("a", "b", "c", "d"):
             mock_kafka.topic("t").produce(value)
-        assert member.fetch() is not None
-        member.acknowledge((0, 0, [ACCEPT]), (1, 1, [RELEASE]), (3, 3, [ACCEPT]))
+        assert member.row() is not None
+        member.acknowledged((0, 0, [ACCEPT]), (1, 1, [RELEASE]), (3, 3, [ACCEPT]))
         (view,) = mock_kafka.group("g").share_partitions()
         locked_until_ms = mock_kafka.clock.now_ms + 30_000
         assert (view.state, view.start_offset, view.end_offset) == ("Active", 1, 3)
