@@ -72,9 +72,12 @@ class HitsWait(msgspec.Struct, frozen=True):
 
 
 class HeldView(msgspec.Struct, frozen=True):
-    """An exchange that a rule holds: before it is applied, or (`after`) with its answer."""
+    """An exchange that a rule holds: before it is applied, or (`after`) with its answer. `seq` is
+    the request's number in the journal; 0 without one.
+    """
 
     id: int
+    seq: int
     rule: str
     phase: str
     held_ms: int
@@ -332,6 +335,7 @@ def _held(held: Held) -> HeldView:
     facts = held.facts
     return HeldView(
         id=held.id,
+        seq=facts.seq,
         rule=held.rule,
         phase=held.phase,
         held_ms=held.held_ms,

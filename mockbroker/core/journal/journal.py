@@ -408,8 +408,16 @@ class Journal:
         count = len(self._entries)
         start = min(max(after + 1 - first, 0), count)
         stop = count if limit is None else min(start + limit, count)
-        chosen = islice(self._entries, start, stop)
+        chosen = self._between(start, stop)
         return gap, [entry_of(raw, seq) for seq, raw in enumerate(chosen, first + start)]
+
+    def _between(self, start: int, stop: int) -> list[Raw]:
+        """The entries at these places, counted from the nearer end: a deque has no slices."""
+        entries = self._entries
+        count = len(entries)
+        if start < count - stop:
+            return list(islice(entries, start, stop))
+        return list(islice(reversed(entries), count - stop, count - start))[::-1]
 
     def raw(self, seq: int) -> Raw | None:
         """The bare tuple of the entry with this number, as `entry`."""
@@ -424,7 +432,7 @@ class Journal:
         count = len(self._entries)
         start = min(max(after + 1 - first, 0), count)
         stop = count if until is None else max(start, min(until + 1 - first, count))
-        return first + start, list(islice(self._entries, start, stop))
+        return first + start, self._between(start, stop)
 
     def connection(self, connection_id: int) -> ConnectedClient | None:
         """A connection by its id; None once it was removed with its entries."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import msgspec
 
@@ -17,7 +17,7 @@ from mockbroker.pipeline.past.image import Image, PastPartition
 _ABSENT = PastPartition("", -1)
 
 
-class PastClusterView(msgspec.Struct, frozen=True):
+class PastClusterView(msgspec.Struct, frozen=True, gc=False):
     """As `ClusterView`."""
 
     cluster_id: str | None
@@ -30,7 +30,7 @@ class PastClusterView(msgspec.Struct, frozen=True):
     offline: int
 
 
-class PastBrokerView(msgspec.Struct, frozen=True):
+class PastBrokerView(msgspec.Struct, frozen=True, gc=False):
     """As `BrokerView`; null is unknown."""
 
     node_id: int
@@ -46,7 +46,7 @@ class PastBrokerView(msgspec.Struct, frozen=True):
     in_sync: int
 
 
-class PastTopicView(msgspec.Struct, frozen=True):
+class PastTopicView(msgspec.Struct, frozen=True, gc=False):
     """As `TopicView`; null is unknown. The journal does not tell configs."""
 
     name: str
@@ -58,7 +58,7 @@ class PastTopicView(msgspec.Struct, frozen=True):
     configs: dict[str, str] | None
 
 
-class PastReplicaView(msgspec.Struct, frozen=True):
+class PastReplicaView(msgspec.Struct, frozen=True, gc=False):
     """As `ReplicaView`; null is unknown."""
 
     node_id: int
@@ -69,7 +69,7 @@ class PastReplicaView(msgspec.Struct, frozen=True):
     shares_log: bool | None
 
 
-class PastProducerView(msgspec.Struct, frozen=True):
+class PastProducerView(msgspec.Struct, frozen=True, gc=False):
     """A producer with an open transaction in a partition; its start is null if it is older than the
     journal.
     """
@@ -79,7 +79,7 @@ class PastProducerView(msgspec.Struct, frozen=True):
     transaction_start: int | None
 
 
-class PastPartitionView(msgspec.Struct, frozen=True):
+class PastPartitionView(msgspec.Struct, frozen=True, gc=False):
     """As `PartitionView`; null is unknown."""
 
     topic: str
@@ -95,7 +95,7 @@ class PastPartitionView(msgspec.Struct, frozen=True):
     producers: list[PastProducerView]
 
 
-class PastMemberView(msgspec.Struct, frozen=True):
+class PastMemberView(msgspec.Struct, frozen=True, gc=False):
     """As `MemberView`; null is unknown. Of a streams group `assigned` has tasks by subtopology."""
 
     member_id: str
@@ -106,7 +106,7 @@ class PastMemberView(msgspec.Struct, frozen=True):
     assigned: dict[str, list[int]] | None
 
 
-class PastGroupView(msgspec.Struct, frozen=True):
+class PastGroupView(msgspec.Struct, frozen=True, gc=False):
     """As `GroupView`; null is unknown."""
 
     group: str
@@ -118,7 +118,7 @@ class PastGroupView(msgspec.Struct, frozen=True):
     members: list[PastMemberView] | None
 
 
-class PastLagView(msgspec.Struct, frozen=True):
+class PastLagView(msgspec.Struct, frozen=True, gc=False):
     """As `LagView`; null is unknown."""
 
     group: str
@@ -134,7 +134,7 @@ class PastLagView(msgspec.Struct, frozen=True):
     kind: str
 
 
-class PastTransactionView(msgspec.Struct, frozen=True):
+class PastTransactionView(msgspec.Struct, frozen=True, gc=False):
     """As `TransactionView`; null is unknown. `partitions` are those with records."""
 
     transactional_id: str
@@ -147,7 +147,7 @@ class PastTransactionView(msgspec.Struct, frozen=True):
     partitions: list[tuple[str, int]]
 
 
-class PastOpenTransactionView(msgspec.Struct, frozen=True):
+class PastOpenTransactionView(msgspec.Struct, frozen=True, gc=False):
     """As `OpenTransactionView`; it hangs if no known transactional id has the producer's
     transaction.
     """
@@ -160,7 +160,9 @@ class PastOpenTransactionView(msgspec.Struct, frozen=True):
     hangs: bool
 
 
-class PastLinkView(msgspec.Struct, frozen=True, rename={"sender": "from", "receiver": "to"}):
+class PastLinkView(
+    msgspec.Struct, frozen=True, gc=False, rename={"sender": "from", "receiver": "to"}
+):
     """As `LinkView`, without rules."""
 
     sender: int
@@ -254,39 +256,39 @@ def partition_views(image: Image, topic: str | None = None) -> list[PastPartitio
 
 
 def _partition(partition: PastPartition) -> PastPartitionView:
+    isr, mark, stable = partition.isr, partition.high_watermark, partition.high_watermark
+    if partition.open:
+        stable = partition.last_stable_offset
     return PastPartitionView(
-        topic=partition.topic,
-        partition=partition.index,
-        leader_id=partition.leader_id,
-        leader_epoch=partition.leader_epoch,
-        isr=None if partition.isr is None else list(partition.isr),
-        log_start_offset=partition.log_start_offset,
-        high_watermark=partition.high_watermark,
-        last_stable_offset=partition.last_stable_offset,
-        log_end_offset=partition.log_end_offset,
-        replicas=list(_replicas(partition)),
-        producers=[
+        partition.topic,
+        partition.index,
+        partition.leader_id,
+        partition.leader_epoch,
+        None if isr is None else list(isr),
+        partition.log_start_offset,
+        mark,
+        stable,
+        partition.log_end_offset,
+        [_replica(partition, node_id) for node_id in partition.replicas or ()],
+        [
             PastProducerView(each.producer_id, each.producer_epoch, each.first_offset)
             for each in partition.open
         ],
     )
 
 
-def _replicas(partition: PastPartition) -> Iterator[PastReplicaView]:
-    behind = dict(partition.lagging)
-    for node_id in partition.replicas or ():
-        # A follower that is out of sync has an end of its own, which its next fetch tells.
-        shared = partition.log_end_offset if node_id in (partition.isr or ()) else None
-        end = behind.get(node_id, shared)
-        mark = partition.high_watermark
-        yield PastReplicaView(
-            node_id=node_id,
-            in_sync=None if partition.isr is None else node_id in partition.isr,
-            log_start_offset=partition.log_start_offset,
-            log_end_offset=end,
-            high_watermark=None if mark is None or end is None else min(mark, end),
-            shares_log=False if node_id in behind else None,
-        )
+def _replica(partition: PastPartition, node_id: int) -> PastReplicaView:
+    isr, mark, end = partition.isr, partition.high_watermark, partition.log_end_offset
+    in_sync = None if isr is None else node_id in isr
+    if not in_sync:
+        end = None  # its own, which its next fetch tells
+    shares = None
+    for lagging, offset in partition.lagging:
+        if lagging == node_id:
+            shares, end = False, offset
+    own = mark if mark is None or end is None or mark <= end else end
+    own = None if end is None else own
+    return PastReplicaView(node_id, in_sync, partition.log_start_offset, end, own, shares)
 
 
 def group_views(image: Image, group: str | None = None) -> list[PastGroupView]:
