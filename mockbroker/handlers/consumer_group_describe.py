@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from mockbroker.core.security.acls import Operation, ResourceType
-from mockbroker.handlers.authorization import AuthHelper, each_row, on_group, on_topic, requires
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import each_row, on_group, on_topic, requires
 from mockbroker.handlers.base import RequestContext, api
-from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker.handlers.group_descriptions import Description, described
+from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeRequest,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mockbroker.core.groups.consumer.group import ConsumerGroup
     from mockbroker.core.groups.consumer.members import ConsumerMember
     from mockbroker.core.groups.modern.topics import TopicSource
+    from mockbroker.core.groups.shard import GroupShard
 
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
@@ -61,41 +63,18 @@ def consumer_group_describe(
     ctx: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
     """Describe consumer groups. A classic group is not found here."""
-    auth = AuthHelper(ctx)
-    described = [_describe(ctx, auth, group_id) for group_id in request.group_ids]
-    if request.include_authorized_operations:
-        for group in described:
-            if group.error_code == ErrorCode.NONE:
-                group.authorized_operations = auth.operations(ResourceType.GROUP, group.group_id)
-    return ConsumerGroupDescribeResponse(groups=described)
+    return ConsumerGroupDescribeResponse(groups=described(ctx, request, _DESCRIPTION))
 
 
-def _describe(ctx: RequestContext, auth: AuthHelper, group_id: str) -> DescribedGroup:
-    if not group_id:
-        return DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
-    shard = ctx.broker.groups.shard_of(group_id)
-    if isinstance(shard, ErrorCode):
-        return DescribedGroup(group_id=group_id, error_code=shard)
-    group = shard.consumers.get(group_id)
-    if group is None:
-        return DescribedGroup(
-            group_id=group_id,
-            error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-            error_message=f"Group {group_id} is not a consumer group."
-            if group_id in shard.groups
-            else f"Group {group_id} not found.",
-        )
-    described = DescribedGroup(
-        group_id=group_id,
+def _describe(_: GroupShard, group: ConsumerGroup) -> DescribedGroup:
+    return DescribedGroup(
+        group_id=group.group_id,
         group_state=group.state.value,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         assignor_name=group.preferred_assignor(),
         members=[_member(group, member) for member in group.members.values()],
     )
-    if all(auth.topic(Operation.DESCRIBE, name) for name in _topics(described)):
-        return described
-    return DescribedGroup(ErrorCode.TOPIC_AUTHORIZATION_FAILED, UNSEEN_TOPICS, group_id=group_id)
 
 
 def _member(group: ConsumerGroup, member: ConsumerMember) -> Member:
@@ -130,3 +109,8 @@ def _assignment(topics: TopicSource, owned: Mapping[bytes, Iterable[int]]) -> As
                 )
             )
     return Assignment(topic_partitions=lines)
+
+
+_DESCRIPTION = Description(
+    DescribedGroup, lambda shard: shard.consumers, _describe, _topics, UNSEEN_TOPICS
+)

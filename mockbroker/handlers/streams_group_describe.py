@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from mockbroker.core.security.acls import Operation, ResourceType
-from mockbroker.handlers.authorization import AuthHelper, by_handler, on_group, on_topic, requires
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import by_handler, on_group, on_topic, requires
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.group_descriptions import Description, described, refused
 from mockbroker.handlers.streams_groups import streams_enabled
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.streams_group_describe import (
@@ -25,6 +26,7 @@ from mockbroker_protocol.messages.streams_group_describe import (
 )
 
 if TYPE_CHECKING:
+    from mockbroker.core.groups.shard import GroupShard
     from mockbroker.core.groups.streams.group import StreamsGroup
     from mockbroker.core.groups.streams.members import StreamsMember
     from mockbroker.core.groups.streams.topology import InternalTopic
@@ -50,50 +52,20 @@ def streams_group_describe(
 ) -> StreamsGroupDescribeResponse:
     """Describe streams groups; unauthorized groups come first."""
     if not streams_enabled(ctx.cluster):
-        unsupported = ErrorCode.UNSUPPORTED_VERSION
-        return StreamsGroupDescribeResponse(
-            groups=[DescribedGroup(unsupported, group_id=each) for each in request.group_ids]
-        )
-    auth = AuthHelper(ctx)
-    denied = ErrorCode.GROUP_AUTHORIZATION_FAILED
-    described = [
-        DescribedGroup(denied, group_id=each)
-        for each in request.group_ids
-        if not auth.group(Operation.DESCRIBE, each)
-    ]
-    allowed = [each for each in request.group_ids if auth.group(Operation.DESCRIBE, each)]
-    described += (_describe(ctx, auth, each) for each in allowed)
-    if request.include_authorized_operations:
-        for group in described:
-            if group.error_code == ErrorCode.NONE:
-                group.authorized_operations = auth.operations(ResourceType.GROUP, group.group_id)
-    return StreamsGroupDescribeResponse(groups=described)
+        rows = refused(request.group_ids, _DESCRIPTION, ErrorCode.UNSUPPORTED_VERSION)
+        return StreamsGroupDescribeResponse(groups=rows)
+    return StreamsGroupDescribeResponse(groups=described(ctx, request, _DESCRIPTION))
 
 
-def _describe(ctx: RequestContext, auth: AuthHelper, group_id: str) -> DescribedGroup:
-    if not group_id:
-        return DescribedGroup(ErrorCode.INVALID_GROUP_ID, group_id=group_id)
-    shard = ctx.broker.groups.shard_of(group_id)
-    if isinstance(shard, ErrorCode):
-        return DescribedGroup(shard, group_id=group_id)
-    if group_id not in shard.groups or shard.groups[group_id].group_type != "streams":
-        reason = "is not a streams group" if group_id in shard.groups else "not found"
-        return DescribedGroup(
-            ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {reason}.", group_id=group_id
-        )
-    group = shard.streams.get(group_id)
-    assert group is not None
-    described = DescribedGroup(
-        group_id=group_id,
+def _describe(shard: GroupShard, group: StreamsGroup) -> DescribedGroup:
+    return DescribedGroup(
+        group_id=group.group_id,
         group_state=group.state.value,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         topology=_topology(group, shard.partition.log_end_offset),
         members=[_member(group, each) for each in group.members.values()],
     )
-    if all(auth.topic(Operation.DESCRIBE, name) for name in _topics(described)):
-        return described
-    return DescribedGroup(ErrorCode.TOPIC_AUTHORIZATION_FAILED, UNSEEN_TOPICS, group_id=group_id)
 
 
 def _topics(described: DescribedGroup) -> Iterator[str]:
@@ -175,3 +147,8 @@ def _member(group: StreamsGroup, member: StreamsMember) -> Member:
 
 def _tasks(tasks: Mapping[str, Iterable[int]]) -> list[TaskIds]:
     return [TaskIds(each, sorted(tasks[each])) for each in sorted(tasks)]
+
+
+_DESCRIPTION = Description(
+    DescribedGroup, lambda shard: shard.streams, _describe, _topics, UNSEEN_TOPICS
+)

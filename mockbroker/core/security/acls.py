@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
+from typing import Self
 
 from msgspec import Struct
 
@@ -19,7 +20,15 @@ CLUSTER_NAME = "kafka-cluster"
 ANY_USER = "User:*"
 
 
-class ResourceType(IntEnum):
+class _Numbered(IntEnum):
+    """Numbers of the protocol; any other number is 0, UNKNOWN."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self:  # noqa: ARG003
+        return cls(0)
+
+
+class ResourceType(_Numbered):
     """The type of a resource; UNKNOWN is any other number."""
 
     UNKNOWN = 0
@@ -31,12 +40,8 @@ class ResourceType(IntEnum):
     DELEGATION_TOKEN = 6
     USER = 7
 
-    @classmethod
-    def _missing_(cls, value: object) -> ResourceType:  # noqa: ARG003
-        return cls.UNKNOWN
 
-
-class PatternType(IntEnum):
+class PatternType(_Numbered):
     """The type of a pattern. ANY and MATCH are for filters only."""
 
     UNKNOWN = 0
@@ -45,12 +50,8 @@ class PatternType(IntEnum):
     LITERAL = 3
     PREFIXED = 4
 
-    @classmethod
-    def _missing_(cls, value: object) -> PatternType:  # noqa: ARG003
-        return cls.UNKNOWN
 
-
-class Operation(IntEnum):
+class Operation(_Numbered):
     """An operation. ANY is for filters only, ALL for bindings."""
 
     UNKNOWN = 0
@@ -70,22 +71,14 @@ class Operation(IntEnum):
     DESCRIBE_TOKENS = 14
     TWO_PHASE_COMMIT = 15
 
-    @classmethod
-    def _missing_(cls, value: object) -> Operation:  # noqa: ARG003
-        return cls.UNKNOWN
 
-
-class Permission(IntEnum):
+class Permission(_Numbered):
     """Whether a binding allows or denies. ANY is for filters only."""
 
     UNKNOWN = 0
     ANY = 1
     DENY = 2
     ALLOW = 3
-
-    @classmethod
-    def _missing_(cls, value: object) -> Permission:  # noqa: ARG003
-        return cls.UNKNOWN
 
 
 class AclBinding(Struct, frozen=True, order=True):

@@ -6,6 +6,7 @@ are independent of each other; each has an error code and a message.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -157,67 +158,40 @@ def each_result(response: StateResponse) -> Iterator[tuple[bytes, Result]]:
             yield topic.topic_id, result
 
 
+def _operation(api: ApiKey, module: Any, name: str, event: str = "") -> Operation[Any, Any]:
+    """An operation by the name that its structs have; without `event` it is that of the API."""
+    words = api.name.lower().split("_")
+    message = "".join(map(str.capitalize, words))
+    return Operation(
+        api,
+        " ".join(words),
+        event or "-".join(words),
+        re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower(),
+        (getattr(module, f"{message}Request"), getattr(module, f"{name}Data")),
+        (
+            getattr(module, f"{message}Response"),
+            getattr(module, f"{name}Result"),
+            module.PartitionResult,
+        ),
+    )
+
+
 INITIALIZE: Operation[
     initializing.InitializeShareGroupStateRequest, initializing.InitializeShareGroupStateResponse
-] = Operation(
-    ApiKey.INITIALIZE_SHARE_GROUP_STATE,
-    "initialize share group state",
-    "initialize-share-group-state",
-    "initialize state",
-    (initializing.InitializeShareGroupStateRequest, initializing.InitializeStateData),
-    (
-        initializing.InitializeShareGroupStateResponse,
-        initializing.InitializeStateResult,
-        initializing.PartitionResult,
-    ),
-)
+] = _operation(ApiKey.INITIALIZE_SHARE_GROUP_STATE, initializing, "InitializeState")
 READ: Operation[reading.ReadShareGroupStateRequest, reading.ReadShareGroupStateResponse] = (
-    Operation(
-        ApiKey.READ_SHARE_GROUP_STATE,
-        "read share group state",
-        "read-update-leader-epoch-state",
-        "read state",
-        (reading.ReadShareGroupStateRequest, reading.ReadStateData),
-        (reading.ReadShareGroupStateResponse, reading.ReadStateResult, reading.PartitionResult),
+    _operation(
+        ApiKey.READ_SHARE_GROUP_STATE, reading, "ReadState", "read-update-leader-epoch-state"
     )
 )
 WRITE: Operation[writing.WriteShareGroupStateRequest, writing.WriteShareGroupStateResponse] = (
-    Operation(
-        ApiKey.WRITE_SHARE_GROUP_STATE,
-        "write share group state",
-        "write-share-group-state",
-        "write state",
-        (writing.WriteShareGroupStateRequest, writing.WriteStateData),
-        (writing.WriteShareGroupStateResponse, writing.WriteStateResult, writing.PartitionResult),
-    )
+    _operation(ApiKey.WRITE_SHARE_GROUP_STATE, writing, "WriteState")
 )
 DELETE: Operation[deleting.DeleteShareGroupStateRequest, deleting.DeleteShareGroupStateResponse] = (
-    Operation(
-        ApiKey.DELETE_SHARE_GROUP_STATE,
-        "delete share group state",
-        "delete-share-group-state",
-        "delete state",
-        (deleting.DeleteShareGroupStateRequest, deleting.DeleteStateData),
-        (
-            deleting.DeleteShareGroupStateResponse,
-            deleting.DeleteStateResult,
-            deleting.PartitionResult,
-        ),
-    )
+    _operation(ApiKey.DELETE_SHARE_GROUP_STATE, deleting, "DeleteState")
 )
 READ_SUMMARY: Operation[
     summing.ReadShareGroupStateSummaryRequest, summing.ReadShareGroupStateSummaryResponse
-] = Operation(
-    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
-    "read share group state summary",
-    "read-share-group-state-summary",
-    "read state summary",
-    (summing.ReadShareGroupStateSummaryRequest, summing.ReadStateSummaryData),
-    (
-        summing.ReadShareGroupStateSummaryResponse,
-        summing.ReadStateSummaryResult,
-        summing.PartitionResult,
-    ),
-)
+] = _operation(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, summing, "ReadStateSummary")
 
 OPERATIONS: tuple[Operation[Any, Any], ...] = (INITIALIZE, READ, WRITE, DELETE, READ_SUMMARY)
