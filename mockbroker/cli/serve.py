@@ -98,6 +98,8 @@ async def _serve(
                 if ready_file is not None:
                     _write_ready_file(ready_file, cluster)
                 announce(cluster.ready_line())
+                if cluster.admin is not None and sys.stdout.isatty():
+                    announce(f"console: {cluster.admin.url}/")  # for people; scripts have `admin`
                 await cluster.start_admin()
                 await trio.sleep_forever()
             finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -81,3 +82,16 @@ def test_what_is_no_journal_is_one_line(
     done = CliRunner().invoke(main, ["console", str(path)])
     assert done.exit_code != 0
     assert message in str(done.exception or done.output) + done.output
+
+
+def test_people_at_a_terminal_are_told_where_the_console_is() -> None:
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "mockbroker", "serve", "--port", "0", "--admin-port", "0"]
+    with subprocess.Popen(command, stdout=theirs) as process, os.fdopen(ours, "rb") as shown:
+        os.close(theirs)
+        try:
+            admin = re.search(rb"admin=(\S+)", shown.readline())
+            assert admin is not None
+            assert shown.readline().strip() == b"console: " + admin[1] + b"/"
+        finally:
+            process.send_signal(signal.SIGTERM)
