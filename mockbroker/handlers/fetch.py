@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.configs.differences import FETCH_YIELDS
 from mockbroker.core.fetching.fetch_positions import EXECUTOR
-from mockbroker.core.fetching.fetch_session import NO_SESSION, FetchContext, next_epoch
+from mockbroker.core.fetching.fetch_session import (
+    NO_SESSION,
+    FetchContext,
+    FetchTarget,
+    next_epoch,
+)
 from mockbroker.core.purgatory.delayed_operation import DelayedOperation
 from mockbroker.core.replication.partition import Partition
 from mockbroker.core.security.acls import Operation
@@ -135,7 +140,11 @@ def _topics(context: FetchContext, answers: list[FetchedPartition]) -> list[Fetc
 
 
 class DelayedFetch(DelayedOperation):
-    """A reply that waits for bytes. It is read when it completes."""
+    """A reply that waits for bytes. It is read when it completes.
+
+    It watches the partitions of all targets but those that rest; the session says when one of these
+    is woken.
+    """
 
     __slots__ = ("_context", "_ctx", "_reader", "_request", "_targets", "reply")
 
@@ -157,12 +166,19 @@ class DelayedFetch(DelayedOperation):
 
     def start(self) -> Parked[FetchResponse]:
         """Wait for a change of the partitions, at most for `max_wait_ms`."""
+        if self._context.session is not None:
+            self._context.session.waiting[self] = None
         self.watch(
             self._targets,
             self._ctx.cluster.runtime.timers.call_at_request_timeout,
             self._ctx.now_ms + self._request.max_wait_ms,
         )
         return self.reply
+
+    def woken(self, partition: Partition, target: FetchTarget) -> None:
+        """Wait for changes of one more partition."""
+        self._targets[partition] = target  # these are the keys of the operation
+        partition.watch(self)
 
     def try_complete(self, changed: Partition) -> None:
         ctx = self._ctx
@@ -180,6 +196,8 @@ class DelayedFetch(DelayedOperation):
             self.force_complete()
 
     def on_complete(self) -> None:
+        if self._context.session is not None:
+            self._context.session.waiting.pop(self, None)
         reader = self._reader
         answers = reader.read()
         self.reply.complete(_respond(self._ctx, self._request, self._context, reader, answers))

@@ -3,7 +3,7 @@
 The order decides which error a partition with two faults has (ReplicaManager.readFromLog,
 Partition.fetchRecords): the topic, the replica, the leader epoch, leadership, divergence, the
 offset. Partitions get bytes in order. Only the first one with records may exceed the limits, by one
-batch (KIP-74).
+batch (KIP-74). Of a session only the active targets are read (`core/fetching/fetch_session`).
 
 A Fetch from beyond the readable offsets is answered at once, because the log may be truncated.
 Since 4.0 the start of the batch with the offset decides (DelayedFetch.tryComplete, KAFKA-17803).
@@ -11,13 +11,15 @@ Since 4.0 the start of the batch with the offset decides (DelayedFetch.tryComple
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from mockbroker.core.fetching import fetch_session
 from mockbroker.core.fetching.fetch_session import FetchContext, FetchTarget
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.replication.partition import Partition
 from mockbroker.core.replication.replica import Replica
-from mockbroker.core.replication.replica_selector import preferred_replica
+from mockbroker.core.replication.replica_selector import is_rack_aware, preferred_replica
 from mockbroker.core.security.acls import Operation
 from mockbroker.handlers.authorization import AuthHelper
 from mockbroker.handlers.leader_hints import LeaderHints
@@ -72,13 +74,14 @@ class FetchReader:
         "_bytes_min",
         "_cluster",
         "_from_consumer",
-        "_incremental",
         "_log_dirs",
+        "_may_rest",
         "_node_id",
         "_only_leader",
         "_rack_id",
         "_read_committed",
         "_replica_id",
+        "_session",
         "_targets",
         "_urgent",
         "_version",
@@ -113,13 +116,22 @@ class FetchReader:
             self._bytes_max = throttling.fetchable_bytes(client_of(ctx), self._bytes_max)
         self._bytes_min = min(request.min_bytes, self._bytes_max)
         self._by_id = context.by_id
-        self._incremental = context.session is not None
+        self._session = context.session
         self._targets = context.targets
         self._urgent = False
         self._access = (
             None
             if ctx.cluster.authorizer is None
             else _FetchAccess(ctx, from_follower=self.from_follower)
+        )
+        # What else decides over an answer has to change the partition, the image or the isolation
+        # level. ACLs and the positions of followers in a rack do not.
+        self._may_rest = (
+            context.session is not None
+            and len(context.targets) > fetch_session.RESTING_ABOVE
+            and self._from_consumer
+            and self._access is None
+            and not (self._rack_id and is_rack_aware(ctx.cluster))
         )
         self.hints = LeaderHints(ctx)
         self.must_answer = False
@@ -136,8 +148,9 @@ class FetchReader:
         remaining = self._bytes_max
         total = 0
         self._urgent = False
-        incremental = self._incremental
-        for target in self._targets.values():
+        session, may_rest = self._session, self._may_rest
+        rested: list[tuple[FetchTarget, Partition]] = []
+        for target in self._active_targets():
             partition = self._resolve(target)
             if isinstance(partition, int):
                 unknown.append((target, _unknown(target, partition)))
@@ -146,9 +159,14 @@ class FetchReader:
             if size:
                 total += size
                 remaining = remaining - size if size < remaining else 0
-            elif incremental and not _has_news(target, data):
+            elif session is not None and not _has_news(target, data):
+                if may_rest and self._is_at_rest(target, partition):
+                    rested.append((target, partition))
                 continue
             answers.append((target, data))
+        for target, partition in rested:
+            assert session is not None
+            session.rest(target, partition)
         # Unknown topics end a wait only if all topics are unknown.
         self.must_answer = (
             self._urgent or total >= self._bytes_min or len(unknown) == len(self._targets)
@@ -157,6 +175,30 @@ class FetchReader:
             unknown.sort(key=_has_known_id)
         answers += unknown
         return answers
+
+    def _active_targets(self) -> Collection[FetchTarget]:
+        """The targets to look at: all without a session."""
+        session = self._session
+        if session is None:
+            return self._targets.values()
+        if not self._may_rest:
+            session.wake_all()
+            return self._targets.values()
+        return session.active(read_committed=self._read_committed)
+
+    def _is_at_rest(self, target: FetchTarget, partition: Partition) -> bool:
+        """Whether only a change of the partition can give the target, which has no news, any.
+
+        On the leader: a follower's own replica changes without a notification.
+        """
+        request, node_id = target.request, self._node_id
+        return (
+            partition.leader_id == node_id
+            and node_id not in partition.own_replicas
+            and request.last_fetched_epoch < 0
+            and request.fetch_offset
+            == (partition.last_stable_offset if self._read_committed else partition.high_watermark)
+        )
 
     def _resolve(self, target: FetchTarget) -> Partition | int:
         """The partition of a target, or an error code."""
@@ -303,9 +345,9 @@ class FetchReader:
     # -- waiting -----------------------------------------------------------------------------------
 
     def partitions(self) -> dict[Partition, FetchTarget]:
-        """The partitions to watch, each with its target."""
+        """The partitions to watch, each with its target; none on which a target rests."""
         found = {}
-        for target in self._targets.values():
+        for target in self._active_targets():
             partition = self._resolve(target)
             if not isinstance(partition, int):
                 found[partition] = target
@@ -361,13 +403,18 @@ class FetchReader:
 
         A partition with records moves to the end of the session, so that the others are read first.
         """
-        incremental = self._incremental
+        session = self._session
         for target, data in answers:
             target.high_watermark = -1 if data.error_code else data.high_watermark
             target.log_start_offset = data.log_start_offset
-            if incremental and data.records:
-                del self._targets[target.key]
-                self._targets[target.key] = target
+            if session is None:
+                continue
+            if data.records:
+                session.move_to_end(target)
+            elif self._may_rest and not _has_news(target, data):
+                partition = self._resolve(target)
+                if not isinstance(partition, int) and self._is_at_rest(target, partition):
+                    session.rest(target, partition)
 
 
 class _FetchAccess:

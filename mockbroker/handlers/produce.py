@@ -240,6 +240,9 @@ def _append_all(
             )
         if acks == ACKS_ALL and partition.high_watermark <= result.last_offset:
             waiting.append(_Waiting(partition, result.last_offset + 1, entry.response))
+    if len(touched) > 1:
+        for partition in touched:
+            partition.wake_resting()
     for partition in touched:
         partition.notify()
     if acks == 0:

@@ -13,6 +13,7 @@ from mockbroker.core.metadata.image import Endpoint
 if TYPE_CHECKING:
     from mockbroker.core.fetching.fetch_session import FetchSessionCache
     from mockbroker.core.groups.coordinator import GroupCoordinator
+    from mockbroker.core.metadata.image import Image
     from mockbroker.core.services import Services
     from mockbroker.core.share.coordinator import ShareCoordinator
     from mockbroker.core.share.manager import SharePartitionManager
@@ -146,13 +147,21 @@ class Broker:
         """Whether its metadata image is the newest; False while it cannot reach the controller."""
         return self.image is self.services.metadata.image
 
+    def take_image(self, image: Image) -> None:
+        """Go on by another metadata image."""
+        self.image = image
+        if self._fetch_sessions is not None:
+            self._fetch_sessions.wake_all()
+
     def drop_memory(self) -> None:
         """Drop what is in memory only, as at the end of a process: groups, transactions, states of
         share partitions, fetch sessions, the block of producer ids.
         """
         self._unload()
         self.awaiting_controller.clear()
-        self._fetch_sessions = None
+        if self._fetch_sessions is not None:
+            self._fetch_sessions.close()
+            self._fetch_sessions = None
         self.services.runtime.ids.drop_producer_ids(self.node_id)
 
     def resume(self) -> None:

@@ -12,26 +12,36 @@ The *context* of a request depends on its session id and epoch:
     x, n as expected, empty    sessionless    x is closed, because it has no targets
     x unknown or n wrong       error 70, 71   no targets; 106 if topic ids and names are mixed
 
+A target *rests* on its partition if the last look found nothing that its fetcher does not know,
+and nothing to read. Until the partition changes, every look would find the same, so that a request
+looks at the *active* targets only. A change of the partition wakes its target, a request the
+targets that it names, and another image of the broker or another isolation level all of them.
+Kafka looks at each target each time, with many threads: one thread would let everybody wait for
+the session of a client with thousands of partitions. No target of a small session rests.
+
 Source: FetchSession.scala, with one shard.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Protocol
 
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest
 
 if TYPE_CHECKING:
     from mockbroker.core.ids import IdSource
+    from mockbroker.core.replication.partition import Partition
 
 NO_SESSION = 0
 PARTITIONS_MAX = "mockbroker.fetch.session.partitions.max"
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 EPOCH_MAX = 0x7FFFFFFF
+RESTING_ABOVE = 20  # targets of a session: to look at fewer takes less than to let them rest
 EVICTION_MS = 120_000  # KafkaBroker.MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS
 
 _NOT_FOUND = int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -45,10 +55,20 @@ class FetchTarget:
     """One partition of a fetcher.
 
     `topic` is None as long as the id has not been resolved to a name. `high_watermark` and
-    `log_start_offset` are those of its last response, -1 without one or after an error.
+    `log_start_offset` are those of its last response, -1 without one or after an error. Targets of
+    a session are ordered by `place`. `rests_on` is the partition that a target rests on, or None.
     """
 
-    __slots__ = ("high_watermark", "key", "log_start_offset", "request", "topic", "topic_id")
+    __slots__ = (
+        "high_watermark",
+        "key",
+        "log_start_offset",
+        "place",
+        "request",
+        "rests_on",
+        "topic",
+        "topic_id",
+    )
 
     def __init__(
         self, key: TargetKey, topic: str | None, topic_id: bytes, request: FetchPartition
@@ -59,15 +79,33 @@ class FetchTarget:
         self.request = request
         self.high_watermark = -1
         self.log_start_offset = -1
+        self.place = 0
+        self.rests_on: Partition | None = None
 
 
 Targets = dict[TargetKey, FetchTarget]
+_place = attrgetter("place")
+
+
+class WaitingFetch(Protocol):
+    """A request of a session that waits for its partitions."""
+
+    def woken(self, partition: Partition, target: FetchTarget) -> None:
+        """The target no longer rests on the partition: the request waits for its changes too."""
+        ...
 
 
 class FetchSession:
-    """One fetcher's session. `epoch` is the expected epoch of its next request."""
+    """One fetcher's session. `epoch` is the expected epoch of its next request; `waiting` are its
+    requests that wait.
+    """
 
     __slots__ = (
+        "_active",
+        "_closed",
+        "_next_place",
+        "_read_committed",
+        "_resting",
         "by_id",
         "created_ms",
         "epoch",
@@ -75,6 +113,7 @@ class FetchSession:
         "privileged",
         "session_id",
         "targets",
+        "waiting",
     )
 
     def __init__(
@@ -86,11 +125,112 @@ class FetchSession:
         self.privileged = privileged
         self.epoch = 1
         self.created_ms = self.last_used_ms = now_ms
+        self.waiting: dict[WaitingFetch, None] = {}
+        # The targets that do not rest; None until one rests.
+        self._active: Targets | None = None
+        self._next_place = 0
+        self._resting: dict[Partition, FetchTarget] = {}
+        self._read_committed = False  # at the looks after which targets rest
+        self._closed = False
 
     @property
     def rank(self) -> tuple[bool, int, int]:
         """The lowest rank is evicted first: consumers before followers, small before large."""
         return self.privileged, len(self.targets), self.session_id
+
+    # -- targets -----------------------------------------------------------------------------------
+
+    def change(self, request: FetchRequest) -> None:
+        """Apply the changes of an incremental request; the targets that it names are active."""
+        if self.waiting:
+            self._let_go()
+        targets = self.targets
+        if request.topics:
+            _add(targets, request, by_id=self.by_id)
+            if self._active is not None:
+                self._activate(self._active, request)
+        for forgotten in request.forgotten_topics_data:
+            topic_key = forgotten.topic_id if self.by_id else forgotten.topic
+            for index in forgotten.partitions:
+                gone = targets.pop((topic_key, index), None)
+                if gone is None or self._active is None:
+                    continue
+                if gone.rests_on is not None:
+                    self.wake(gone.rests_on)
+                del self._active[gone.key]
+
+    def _activate(self, active: Targets, request: FetchRequest) -> None:
+        for topic in request.topics:
+            topic_key = topic.topic_id if self.by_id else topic.topic
+            for partition in topic.partitions:
+                target = self.targets[topic_key, partition.partition]
+                if target.rests_on is not None:
+                    self.wake(target.rests_on)
+                elif target.key not in active:
+                    self._put_last(target)
+                    active[target.key] = target
+
+    def move_to_end(self, target: FetchTarget) -> None:
+        """Let a target be looked at after all others."""
+        del self.targets[target.key]
+        self.targets[target.key] = target
+        self._put_last(target)
+
+    def _put_last(self, target: FetchTarget) -> None:
+        target.place = self._next_place
+        self._next_place += 1
+
+    # -- rest --------------------------------------------------------------------------------------
+
+    def active(self, *, read_committed: bool) -> Collection[FetchTarget]:
+        """The targets to look at by a request with this isolation level, in order."""
+        if self._read_committed is not read_committed:
+            self.wake_all()
+            self._read_committed = read_committed
+        if self._active is None:
+            return self.targets.values()
+        active = self._active.values()
+        return active if len(active) < 2 else sorted(active, key=_place)
+
+    def rest(self, target: FetchTarget, partition: Partition) -> None:
+        """Let an active target rest on its partition, until one of its changes."""
+        if self._closed:
+            return
+        if self._active is None:
+            self._active = dict(self.targets)
+            for each in self.targets.values():
+                self._put_last(each)
+        del self._active[target.key]
+        self._resting[partition] = target
+        target.rests_on = partition
+        partition.add_resting(self)
+
+    def wake(self, partition: Partition) -> None:
+        """The target that rests on a partition is active again."""
+        assert self._active is not None  # a target rests
+        target = self._resting.pop(partition)
+        target.rests_on = None
+        partition.remove_resting(self)
+        self._active[target.key] = target
+        for request in self.waiting:
+            request.woken(partition, target)
+
+    def _let_go(self) -> None:
+        """Let former requests that wait do so by themselves, for the targets that they have."""
+        self.wake_all()
+        self.waiting.clear()
+
+    def wake_all(self) -> None:
+        """No target rests."""
+        if self._active is not None:
+            for partition in list(self._resting):
+                self.wake(partition)
+            self._active = None
+
+    def close(self) -> None:
+        """End the session: its targets never rest again."""
+        self._closed = True
+        self.wake_all()
 
 
 class FetchContext:
@@ -160,12 +300,7 @@ class FetchSessionCache:
         if session.by_id != by_id:
             return FetchContext({}, error=_TOPIC_ID_ERROR)
         before = len(session.targets)
-        if request.topics:
-            _add(session.targets, request, by_id=by_id)
-        for forgotten in request.forgotten_topics_data:
-            topic = forgotten.topic_id if by_id else forgotten.topic
-            for partition in forgotten.partitions:
-                session.targets.pop((topic, partition), None)
+        session.change(request)
         self._partitions += len(session.targets) - before
         if not session.targets:
             self._drop(session.session_id)
@@ -178,6 +313,16 @@ class FetchSessionCache:
         session.last_used_ms = now_ms
         self._sessions.move_to_end(session.session_id)
         return FetchContext(session.targets, by_id=by_id, session=session)
+
+    def close(self) -> None:
+        """Close all sessions."""
+        for session_id in list(self._sessions):
+            self._drop(session_id)
+
+    def wake_all(self) -> None:
+        """Look at all targets of all sessions anew."""
+        for session in self._sessions.values():
+            session.wake_all()
 
     def keys_of(self, session_id: int) -> list[TargetKey]:
         """The keys of a session's targets; empty if the session does not exist."""
@@ -224,6 +369,7 @@ class FetchSessionCache:
         session = self._sessions.pop(session_id, None)
         if session is not None:
             self._partitions -= len(session.targets)
+            session.close()
 
     def _evictable(self, now_ms: int, privileged: bool) -> Iterable[FetchSession]:
         return (

@@ -55,7 +55,7 @@ class MetadataPublisher:
             return
         frozen = self._cache.image.frozen()
         for broker in lost.values():
-            broker.image = frozen
+            broker.take_image(frozen)
         self._cache.all_have_newest_image = False
         for partition in frozen.partitions():
             if any(node_id in lost for node_id in partition.replicas):
@@ -82,7 +82,7 @@ class MetadataPublisher:
         former, newest = broker.image, self._cache.image
         if former is newest:
             return
-        broker.image = newest
+        broker.take_image(newest)
         self._cache.all_have_newest_image = all(b.image is newest for b in self._processes.values())
         for partition in former.partitions():
             self._apply(broker, partition)

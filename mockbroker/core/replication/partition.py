@@ -5,7 +5,7 @@ Nouns: a *replica* is one broker's copy, with a log of its own. The *high waterm
 smallest log end offset in the ISR, and the limit for consumers; the *last stable offset* (LSO) is
 the first offset of an open transaction below it, or the high watermark. A *watcher* is notified
 when one of them moves, the leader changes, or the log is truncated: a delayed Fetch or Produce is
-then tried again.
+then tried again. A fetch session that *rests* on a partition is woken by the next such change.
 
 All brokers whose images agree on a partition share one object. The object follows the leader: when
 the controller changes a partition whose leader it cannot reach, the newest image gets a copy, and
@@ -38,9 +38,8 @@ from mockbroker_protocol.records import BatchHeader, split_batches
 from mockbroker_protocol.records.batch import CONTROL_MASK, TRANSACTIONAL_MASK, Buffer
 
 if TYPE_CHECKING:
-    from mockbroker.core.configs.values import ClusterConfigs
     from mockbroker.core.metadata.topic import Topic
-    from mockbroker.core.runtime import Runtime
+    from mockbroker.core.replication.partition_host import PartitionHost
 
 PartitionKey: TypeAlias = tuple[bytes, int]  # topic id, index
 
@@ -66,57 +65,11 @@ class Watcher(Protocol):
         """HW, LSO or leader changed, or the log was truncated or deleted. May unwatch."""
 
 
-class PartitionMetadata(Protocol):
-    """The metadata that a partition's leader uses (see `MetadataCache`)."""
+class Resting(Protocol):
+    """A fetch session with a target that need not be looked at until the partition changes."""
 
-    def has_newest_image(self, node_id: int) -> bool:
-        """Whether the broker exists and has the newest image."""
-        ...
-
-    def is_leader_object(self, partition: Partition) -> bool:
-        """Whether the leader's image has this object for the partition."""
-        ...
-
-    def is_alive(self, partition: Partition, node_id: int) -> bool:
-        """Whether a broker is registered and unfenced in the leader's image."""
-        ...
-
-    def is_isr_eligible(self, partition: Partition, state: FollowerState) -> bool:
-        """Whether, by the leader's image, the controller would accept a follower into the ISR."""
-        ...
-
-
-class PartitionRecorder(Protocol):
-    """Records what changes in partitions."""
-
-    def partition_changed(self, partition: Partition) -> None:
-        """The metadata, the log, a watermark or a replica of the partition changed."""
-        ...
-
-
-class LogMaintenance(Protocol):
-    """Retention and the cleaner (see `LogManager`)."""
-
-    def schedule(self, partition: Partition) -> None:
-        """Visit the partition's log in the next round: it has changed."""
-        ...
-
-
-class PartitionHost(Protocol):
-    """The environment of all partitions (ReplicaManager)."""
-
-    walks_all_records: bool
-    batch_records_max: int
-    recorder: PartitionRecorder | None
-
-    @property
-    def runtime(self) -> Runtime: ...
-    @property
-    def configs(self) -> ClusterConfigs: ...
-    @property
-    def metadata(self) -> PartitionMetadata: ...
-    @property
-    def log_manager(self) -> LogMaintenance: ...
+    def wake(self, partition: Partition) -> None:
+        """The partition changed. Calls `remove_resting`."""
 
 
 class AppendResult(msgspec.Struct, frozen=True, gc=False):
@@ -143,6 +96,7 @@ class Partition:
 
     __slots__ = (
         "_host",
+        "_resting",
         "_watchers",
         "deleted",
         "elr",
@@ -203,6 +157,7 @@ class Partition:
         self.deleted = False
         self.maintenance_scheduled = False  # the log manager visits the log in its next round
         self._host = host
+        self._resting: dict[Resting, None] | None = None
         self._watchers: dict[Watcher, None] = {}
 
     def __repr__(self) -> str:
@@ -581,6 +536,27 @@ class Partition:
     def unwatch(self, watcher: Watcher) -> None:
         self._watchers.pop(watcher, None)
 
+    def add_resting(self, session: Resting) -> None:
+        if self._resting is None:
+            self._resting = {session: None}
+        else:
+            self._resting[session] = None
+
+    def remove_resting(self, session: Resting) -> None:
+        if self._resting is not None:
+            self._resting.pop(session, None)
+
+    def wake_resting(self) -> None:
+        """Let all sessions look at the partition again.
+
+        If several partitions change together, all of this comes before the first notification:
+        its watcher may read the others too.
+        """
+        if self._resting:
+            resting, self._resting = self._resting, None
+            for session in resting:
+                session.wake(self)
+
     def log_start_moved(self) -> None:
         """Handle a new log start offset: watchers are notified."""
         self._refresh_last_stable_offset()
@@ -591,12 +567,15 @@ class Partition:
         return bool(self._watchers)
 
     def notify(self) -> None:
-        """Notify the watchers, the log manager and the recorder of a change."""
+        """Notify the sessions that rest, the watchers, the log manager and the recorder of a
+        change.
+        """
         host = self._host
         if not self.maintenance_scheduled:
             host.log_manager.schedule(self)
         if host.recorder is not None:
             host.recorder.partition_changed(self)
+        self.wake_resting()
         if self._watchers:
             for watcher in list(self._watchers):
                 watcher.partition_changed(self)

@@ -57,7 +57,7 @@ from mockbroker_protocol import ApiKey, ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from mockbroker.core.replication.partition import LogMaintenance, PartitionRecorder
+    from mockbroker.core.replication.partition_host import LogMaintenance, PartitionRecorder
     from mockbroker.core.services import Services
 
 STEPWISE = "stepwise"

@@ -12,6 +12,11 @@ RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 NO_PREFERENCE = -1
 
 
+def is_rack_aware(cluster: Cluster) -> bool:
+    """Whether consumers with a rack may be sent to a follower."""
+    return bool(cluster.config("replica.selector.class") == RACK_AWARE)
+
+
 def preferred_replica(
     cluster: Cluster, partition: Partition, rack_id: str, fetch_offset: int
 ) -> int:
@@ -22,7 +27,7 @@ def preferred_replica(
     ISR in the consumer's rack that have the offset; the leader wins if it is among them, then the
     one with the furthest log end, then the highest node id (ReplicaView.comparator).
     """
-    if not rack_id or cluster.config("replica.selector.class") != RACK_AWARE:
+    if not rack_id or not is_rack_aware(cluster):
         return NO_PREFERENCE
     image = cluster.metadata.image_of(partition.leader_id)
     best = (-1, NO_PREFERENCE)

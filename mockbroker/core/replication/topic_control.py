@@ -150,6 +150,8 @@ class TopicControl:
             metadata.unshare(partition)  # a broker without the controller keeps its partitions
         del metadata.image.topics[name]
         del metadata.image.topics_by_id[topic.topic_id]
+        for partition in topic.partitions:
+            partition.wake_resting()
         control.name_removed(name)
         metadata.changed(topic)
         emit_topic_deleted(control.runtime, topic)
