@@ -164,6 +164,19 @@ def test_a_link_leads_to_what_was_looked_at(orders: Cluster, console: OpenConsol
     expect(page.get_by_label("Topics with this in their name")).to_have_value("ord")
 
 
+def test_the_cluster_is_shown_as_it_was_at_a_moment(orders: Cluster, console: OpenConsole):
+    leader = orders.partition("orders", 0).leader
+    before = orders.journal.last_seq
+    orders.broker(leader).stop(how="unclean")
+    page = console(orders, f"cluster?at={before}")
+    expect(broker(page, leader)).to_contain_text("running")
+    expect(row_of(page, "orders-0").get_by_role("cell").nth(2)).to_have_text(str(leader))
+    expect(page.get_by_role("button", name=f"Kill broker {leader}")).to_have_count(0)
+    page.keyboard.press("l")
+    expect(broker(page, leader)).to_contain_text("stopped")
+    expect(row_of(page, "orders-0").get_by_role("cell").nth(2)).not_to_have_text(str(leader))
+
+
 def test_an_action_is_copied_as_python_that_does_it(orders: Cluster, console: OpenConsole):
     page = console(orders, "cluster/partitions/orders/0")
     panel = page.get_by_role("region", name="orders-0")

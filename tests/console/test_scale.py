@@ -56,7 +56,7 @@ def settled(page: Page) -> None:
     )
 
 
-@pytest.mark.parametrize("place", ["cluster", "topics", "groups"])
+@pytest.mark.parametrize("place", ["cluster", "topics", "groups", "groups/group-250"])
 def test_the_first_paint_of_a_page_takes_less_than_a_second(
     large: Cluster, console: OpenConsole, place: str
 ):

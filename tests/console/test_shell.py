@@ -77,6 +77,15 @@ def test_the_theme_is_that_of_the_system_until_it_is_switched(
     expect(root).to_have_attribute("data-theme", "light")
 
 
+def test_the_links_of_the_navigation_keep_the_moment(orders: Cluster, console: OpenConsole):
+    situations.produce(orders, "orders", 1)
+    page = console(orders, "cluster?at=3")
+    link = page.get_by_role("navigation").get_by_role("link", name="Topics")
+    expect(link).to_have_attribute("href", "#/topics?at=3")
+    page.keyboard.press("l")
+    expect(link).to_have_attribute("href", "#/topics")
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_as_wide_as_a_narrow_window(orders: Cluster, console: OpenConsole, name: str):
     situations.produce(orders, "orders", 2)

@@ -12,7 +12,7 @@
 import { html, render, useEffect, useErrorBoundary, useRef, useState } from './preact.js';
 import { connection, get, getToken, setToken } from './api.js';
 import {
-  ANY_TIME, go, href, observable, place, switchTheme, theme, useKeys, useMoment, usePlace, usePoll, useStore,
+  ANY_TIME, ending, go, href, observable, place, switchTheme, theme, useKeys, useMoment, usePlace, usePoll, useStore,
 } from './store.js';
 import { Badge, Empty, ErrorLine, Icon, Keys, clock, duration, number } from './ui.js';
 import { TimeSlider } from './time.js';
@@ -47,7 +47,10 @@ function load(name) {
 function useAbout() {
   const { state } = useStore(connection);
   useEffect(() => {
-    get('/v1/about').then(about.set, () => {});
+    get('/v1/about').then((told) => {
+      ending.set(told.source === 'journal' ? told.journal?.last_seq ?? 0 : null);
+      about.set(told);
+    }, () => {});
   }, [state]);
   return useStore(about);
 }
@@ -87,7 +90,7 @@ function App() {
       <main id="main" tabindex="-1" ref=${main}>
         ${state === 'token' || token
           ? html`<${TokenForm} onDone=${() => setTokenShown(false)} refused=${state === 'token'} />`
-          : known
+          : told === null && state === 'ok' ? null : known
             ? html`<${Page} key=${where.page} where=${where} told=${told} />`
             : html`<${Empty} title="There is no such page"><a href=${href('cluster')}>Go to the cluster</a><//>`}
       </main>
@@ -111,7 +114,7 @@ function Header({ told, onKeys, onToken }) {
     <a class="brand" href=${href('cluster')}><svg viewBox="0 0 16 16" aria-hidden="true"><path
       d="M3 12V4l5 5 5-5v8" /></svg>mockbroker</a>
     <span class="title" title=${told?.title}>${told ? told.title : ''}</span>
-    ${told?.source === 'journal' ? html`<${Badge} kind="info">saved journal<//>` : html`<${Clock} />`}
+    ${told?.source === 'journal' ? html`<${Badge} kind="info">saved journal<//>` : told ? html`<${Clock} />` : null}
     <span class="grow"></span>
     ${told?.journal ? html`<${JournalCount} />` : null}
     ${getToken() ? html`<button class="small plain" onClick=${onToken}>Token</button>` : null}

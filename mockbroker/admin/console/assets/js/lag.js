@@ -43,6 +43,7 @@ export function LagTable({ rows, owners, legend, history, nowMs }) {
 /** What the partition's lag says, in a few words. */
 function why(row, members, lastCommitMs, nowMs) {
   if (row.lag < 0) return { kind: 'bad', text: 'the partition is gone' };
+  if (row.kind === 'nothing' && row.high_watermark === null) return { kind: 'none', text: 'nothing is committed' };
   if (row.kind === 'nothing') {
     return row.lag > 0 ? { kind: 'warn', text: 'its member has committed nothing' } : { kind: 'ok', text: 'empty' };
   }

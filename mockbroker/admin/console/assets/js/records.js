@@ -5,7 +5,7 @@ import { get, pathOf } from './api.js';
 import { href, setParams, useKeys, useMoment, useStore } from './store.js';
 import { addSchema, bytesOf, decode, schemas } from './decode.js';
 import {
-  Badge, Choice, CopyAs, Dialog, Empty, ErrorLine, Facts, Field, Icon, Loaded, bytes, clock, count, curlOf, number,
+  BackToLive, Badge, Choice, CopyAs, Dialog, Empty, ErrorLine, Facts, Field, Icon, Loaded, bytes, clock, count, curlOf, number,
   pythonOf,
 } from './ui.js';
 
@@ -29,7 +29,7 @@ export function Records({ topic, view, params }) {
   const query = params.time
     ? { timestamp_ms: timeOf(params.time), limit: PAGE, text: params.q }
     : { offset: newest ? Math.max(end - PAGE, start, 0) : Number(params.offset || start), limit: PAGE, text: params.q };
-  const poll = useLog(path, query, newest ? 1_500 : 0, newest ? end : 0);
+  const poll = useLog(at === null ? path : null, query, newest ? end : null);
   useStore(schemas);
   const seen = poll.data;
   const first = seen?.batches[0]?.base_offset ?? query.offset ?? 0; // the page is in the order of the log
@@ -43,7 +43,7 @@ export function Records({ topic, view, params }) {
     { keys: 's', what: 'oldest records', run: () => goto(start) },
   ], 'Records', [first, seen, start]);
   if (at !== null) {
-    return html`<${Empty} title="Records are shown live"><p>The journal has the offsets of a moment, not its records. Press <kbd>l</kbd> to go back to live.</p><//>`;
+    return html`<${Empty} title="Records are shown live"><p>The journal has the offsets of a moment, not its records. <${BackToLive} /></p><//>`;
   }
   return html`<div class="toolbar records-bar">
       <label class="search"><${Icon} name="search" /><input type="search" placeholder="Key, value or header" aria-label="Records with this in their key, value or headers"
@@ -75,22 +75,28 @@ const told = (page, text) => {
     : `${count(records, 'record')} in ${count(page.batches.length, 'batch', 'batches')}`;
 };
 
-/** A page of the log: asked for when the query changes, and again and again for the newest. */
-function useLog(path, query, ms, version) {
+/** A page of the log: asked for when the query changes, and for the newest when the log grows. */
+function useLog(path, query, grown) {
   const [state, setState] = useState({ data: null, error: null, stale: false });
-  const key = JSON.stringify([path, { ...query, offset: ms ? 'newest' : query.offset }]);
+  const key = JSON.stringify([path, { ...query, offset: grown === null ? query.offset : 'newest' }]);
   const wanted = useRef(query);
   wanted.current = query;
   const shown = useRef('');
+  const newestKey = useRef('');
+  newestKey.current = key;
   const ask = () => get(path, wanted.current).then(
     (data) => {
+      if (newestKey.current !== key) return; // the answer to an older question
       shown.current = key;
       setState({ data, error: null, stale: false });
     },
-    (error) => setState((before) => ({ data: shown.current === key ? before.data : null, error, stale: true })),
+    (error) => {
+      if (newestKey.current !== key) return;
+      setState((before) => ({ data: shown.current === key ? before.data : null, error, stale: true }));
+    },
   );
-  useEffect(() => { ask(); }, [key]);
-  useEffect(() => { if (ms && shown.current === key) ask(); }, [version]);
+  useEffect(() => { if (path !== null) ask(); }, [key]);
+  useEffect(() => { if (path !== null && grown !== null && shown.current === key) ask(); }, [grown]);
   return { ...state, past: false, refresh: ask };
 }
 

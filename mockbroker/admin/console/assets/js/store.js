@@ -51,8 +51,8 @@ addEventListener('hashchange', () => place.set(parse(location.hash)));
 /** The link to a place; the moment stays. `params` with null or '' are left out. */
 export function href(page, path = [], params = {}) {
   const way = [page, ...path].map(encodeURIComponent).join('/');
-  const at = moment.get();
-  return urlOf(`#/${way}`, at === null ? params : { at, ...params });
+  const { at } = place.get().params;
+  return urlOf(`#/${way}`, at ? { at, ...params } : params);
 }
 
 /** Go to a place. */
@@ -72,15 +72,19 @@ export const usePlace = () => useStore(place);
 
 // --- The moment ------------------------------------------------------------------------------
 
+/** The last entry of a saved journal, which has no present; null for a cluster. */
+export const ending = observable(null);
+
 /** The sequence number that all pages show, or null for now. */
 export const moment = observable(momentOf(place.get()));
 place.subscribe((where) => moment.set(momentOf(where)));
+ending.subscribe(() => moment.set(momentOf(place.get())));
 
 function momentOf({ params }) {
-  return /^\d+$/.test(params.at || '') ? Number(params.at) : null;
+  return /^\d+$/.test(params.at || '') ? Number(params.at) : ending.get();
 }
 
-/** Show the cluster as it was after journal entry `seq`; null shows it live. */
+/** Show the cluster as it was after journal entry `seq`; null shows it live, or at the journal's end. */
 export function travel(seq) {
   setParams({ at: seq === null ? '' : String(seq) });
 }
@@ -186,7 +190,7 @@ const IDLE = observable({ data: null, error: null, stale: false });
  * @param {Object} params
  * @param {number} ms
  * @param {(state: object) => any} [ofState]
- * @returns {Polled & {past: boolean}}
+ * @returns {Polled & {past: boolean, untold: boolean}} `untold`: the journal does not tell it
  */
 export function usePoll(path, params = {}, ms = 2_000, ofState = undefined) {
   const at = useMoment();
@@ -204,10 +208,13 @@ export function usePoll(path, params = {}, ms = 2_000, ofState = undefined) {
       polls.set(url, poll);
     }
   }
+  const rendered = poll && poll.state.get();
   useEffect(() => {
     if (!poll) return undefined;
     polls.set(url, poll);
     const unsubscribe = poll.state.subscribe(() => redraw((n) => n + 1));
+    // An answer may have come between the rendering and this effect.
+    if (poll.state.get() !== rendered) redraw((n) => n + 1);
     poll.enter(every);
     return () => {
       unsubscribe();
@@ -215,8 +222,9 @@ export function usePoll(path, params = {}, ms = 2_000, ofState = undefined) {
     };
   }, [url]);
   const found = (poll ? poll.state : IDLE).get();
-  const data = past && ofState && found.data !== null ? ofState(found.data) : found.data;
-  return { ...found, data, past, refresh: () => poll && poll.refresh() };
+  const data = past && ofState && found.data !== null ? ofState(found.data) ?? null : found.data;
+  const untold = past && data === null && (asked === null || found.data !== null);
+  return { ...found, data, past, untold, refresh: () => poll && poll.refresh() };
 }
 
 /** Ask everything that is shown now: after an action. */
@@ -260,7 +268,7 @@ export function allKeys() {
 }
 
 const typing = (element) =>
-  element && (/^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName) || element.isContentEditable);
+  element?.matches?.('input:not([type="range"], [type="checkbox"]), textarea, select, [contenteditable]');
 
 let before = '';
 let beforeMs = 0;

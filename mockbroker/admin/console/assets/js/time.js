@@ -1,7 +1,7 @@
 // The time slider: all pages show the cluster now, or as it was after one entry of the journal.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from './preact.js';
-import { moment, travel, useKeys, useMoment, usePoll } from './store.js';
+import { ending, moment, travel, useKeys, useMoment, usePoll, useStore } from './store.js';
 import { get } from './api.js';
 import { Icon } from './ui.js';
 
@@ -72,17 +72,18 @@ export function TimeSlider() {
       { keys: ']', what: 'one journal entry on', run: () => step(1) },
       { keys: '{', what: '100 entries back', run: () => step(-100) },
       { keys: '}', what: '100 entries on', run: () => step(100) },
-      { keys: 'l', what: 'back to live', run: live },
+      { keys: 'l', what: 'back to live, or to the end', run: live },
     ],
     'Time',
     [last],
   );
 
-  const isLive = at === null && draft === null;
+  const end = useStore(ending);
+  const isLive = (at === null || at === end) && draft === null;
   const now = state.data?.at_ms;
   return html`<section class=${`timebar${isLive ? '' : ' past'}`} aria-label="Time">
     <button class="live" aria-pressed=${String(isLive)} onClick=${live}>
-      <span class="dot" aria-hidden="true"></span>Live
+      <span class="dot" aria-hidden="true"></span>${end === null ? 'Live' : 'End'}
     </button>
     <button class="icon" aria-label="One entry back" disabled=${!last} onClick=${() => step(-1)}>
       <${Icon} name="back" />
@@ -93,7 +94,7 @@ export function TimeSlider() {
       min="1"
       disabled=${!last}
       aria-label="Journal entry that is shown"
-      aria-valuetext=${isLive ? 'live' : `entry ${shown} of ${max}`}
+      aria-valuetext=${isLive && end === null ? 'live' : `entry ${shown} of ${max}`}
       onInput=${(event) => slide(Number(event.target.value))}
     />
     <button class="icon" aria-label="One entry on" disabled=${!last} onClick=${() => step(1)}>

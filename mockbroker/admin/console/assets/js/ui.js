@@ -1,7 +1,7 @@
 // Components that pages share. All text is set as text.
 
 import { h, html, render, useEffect, useLayoutEffect, useMemo, useRef, useState } from './preact.js';
-import { allKeys, theme, useStore } from './store.js';
+import { allKeys, ending, theme, useStore } from './store.js';
 
 const ROW_PX = 29; // as --row in style.css
 const VIRTUAL_ABOVE = 200;
@@ -98,9 +98,9 @@ export function ErrorLine({ error, onRetry }) {
  * @param {{poll: import('./store.js').Polled, what: string}} props `what` is "the groups"
  */
 export function Loaded({ poll, what, children }) {
-  if (poll.past && poll.data === null && !poll.error) {
+  if (poll.untold && !poll.error) {
     return html`<${Empty} title="This is known of the present only">
-      <p>The journal does not say ${what} at this moment. Press <kbd>l</kbd> to go back to live.</p>
+      <p>The journal does not tell ${what} of a moment. <${BackToLive} /></p>
     <//>`;
   }
   if (poll.data === null) {
@@ -110,6 +110,11 @@ export function Loaded({ poll, what, children }) {
   }
   return html`${poll.error ? html`<${ErrorLine} error=${poll.error} onRetry=${poll.refresh} />` : null}
     ${typeof children === 'function' ? children(poll.data) : children}`;
+}
+
+/** How to go back to live; nothing for a saved journal, which has no present. */
+export function BackToLive() {
+  return useStore(ending) === null ? html`Press <kbd>l</kbd> to go back to live.` : null;
 }
 
 /** A titled part of a page. `actions` are buttons on its right. */

@@ -158,16 +158,19 @@ function Partitions({ params, chosen }) {
         value=${params.topic || ''} onInput=${(event) => setParams({ topic: event.target.value })} /></label>
       <${Choice} label="Which partitions" options=${TROUBLES} value=${only} onChange=${(id) => setParams({ only: id === 'any' ? '' : id })} />`}>
     <${WindowTable} label="Partitions" columns=${COLUMNS} path="/v1/partitions/page" params=${query} of="partitions" ms=${1_500}
-      ofState=${(state) => filtered(state.partitions || [], query)} rowKey=${nameOf} onOpen=${open} maxRows=${14}
+      ofState=${(state) => filtered(state, query)} rowKey=${nameOf} onOpen=${open} maxRows=${14}
       selected=${chosen ? `${chosen.topic}-${chosen.index}` : ''}
       empty=${html`<${Empty} title=${only === 'any' ? 'No partition matches' : 'No partition is like that'}>
         ${only === 'any' ? html`<p>No topic has this in its name${broker ? ' and a replica on this broker' : ''}.</p>` : html`<p>All is well here.</p>`}<//>`} /><//>`;
 }
 
-/** At a moment the state has all partitions; the page filters them. */
-function filtered(partitions, { topic, broker, only }) {
+/** At a moment the state has all partitions; the page filters them, internal topics last. */
+function filtered(state, { topic, broker, only }) {
   const text = topic.toLowerCase();
-  return partitions.filter((p) => p.topic.toLowerCase().includes(text) &&
+  const internal = new Set((state.topics || []).filter((each) => each.internal).map((each) => each.name));
+  const all = state.partitions || [];
+  const ordered = [...all.filter((p) => !internal.has(p.topic)), ...all.filter((p) => internal.has(p.topic))];
+  return ordered.filter((p) => p.topic.toLowerCase().includes(text) &&
     (!broker || p.replicas.some((each) => each.node_id === Number(broker))) && is(p, only));
 }
 

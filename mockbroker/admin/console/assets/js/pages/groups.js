@@ -27,7 +27,8 @@ export const stateBadge = (state) => html`<${Badge} kind=${STATES[state] || 'non
 
 export function Page({ path, params }) {
   const live = useMoment() === null;
-  const poll = usePoll('/v1/groups', {}, 1_500, (state) => state.groups);
+  const poll = usePoll('/v1/groups', {}, 1_500, (state) =>
+    state.groups?.map((each) => ({ ...each, members: each.members || [], untold: each.members === null })));
   const name = path[0];
   useKeys([{ keys: 'b', what: 'back to the list', run: () => go('groups', [], params) }], 'Groups');
   if (name !== undefined) {
@@ -47,7 +48,7 @@ export function Page({ path, params }) {
 // --- The list --------------------------------------------------------------------------------
 
 function Groups({ groups, params }) {
-  const lags = usePoll('/v1/lag/groups', {}, 2_000, (state) => totals(state.lag || []));
+  const lags = usePoll('/v1/lag/groups', {}, 2_000, (state) => state.lag && totals(state.lag));
   const byGroup = useMemo(() => new Map((lags.data || []).map((each) => [each.group, each])), [lags.data]);
   const text = (params.q || '').toLowerCase();
   const type = params.type || '';
@@ -113,8 +114,8 @@ function GroupActions({ view }) {
   }
   return html`<div class="row">
     ${view.members.length ? html`<${ActionButton} run=${() => act('rebalance_group', { group }, { said: `${group} rebalances.` })}>Rebalance<//>` : null}
-    <button onClick=${() => resetOffsets(view)} disabled=${view.members.length > 0}
-      title=${view.members.length ? 'A group with members keeps its offsets: stop them first' : 'Commit other offsets'}>Reset offsets</button>
+    ${view.type === 'share' ? null : html`<button onClick=${() => resetOffsets(view)} disabled=${view.members.length > 0}
+      title=${view.members.length ? 'A group with members keeps its offsets: stop them first' : 'Commit other offsets'}>Reset offsets</button>`}
     <${ActionButton} kind="danger" disabled=${view.members.length > 0} title=${view.members.length ? 'It has members' : 'Delete it'} run=${remove}>Delete<//>
     <${CopyAs} forms=${{ ...formsOfAction('rebalance_group', { group }), curl: curlOf('POST', '/v1/actions', { rebalance_group: { group } }) }} label="Copy rebalance as" /></div>`;
 }
@@ -127,6 +128,7 @@ function Group({ view, live }) {
   const clockPoll = usePoll('/v1/clock', {}, 2_000, (state) => ({ now_ms: state.at_ms }));
   const found = history.data;
   const rows = useUncommitted(view, lag.data);
+  const isShare = view.type === 'share'; // it commits no offsets
   const assignments = found?.assignments || [];
   const legend = useMemo(() => legendOf(assignments, view.members), [assignments, view.members]);
   const owners = useMemo(() => ownersOf(view.members), [view.members]);
@@ -135,18 +137,17 @@ function Group({ view, live }) {
       <${States} view=${view} history=${found} />
       <${Members} view=${view} live=${live} legend=${legend} lags=${rows} />
     </div>
-    <${Panel} title="Lag by partition" flush note=${lag.data ? lagNote(rows) : null}>
-      <${Loaded} poll=${lag} what="the lag">${() => html`<${LagTable} rows=${rows} owners=${owners} legend=${legend} history=${found} nowMs=${now} />`}<//><//>
+    ${isShare ? html`<${SharePartitions} group=${view.group} live=${live} legend=${legend} />` : html`<${Panel} title="Lag by partition" flush note=${lag.data ? lagNote(rows) : null}>
+      <${Loaded} poll=${lag} what="the lag">${() => html`<${LagTable} rows=${rows} owners=${owners} legend=${legend} history=${found} nowMs=${now} />`}<//><//>`}
     <${Panel} title="Assignments over time" note="who has had which partition; a bar leads to the timeline">
       <${HistoryOf} poll=${history}>${(data) => data.assignments.length + data.states.length === 0
         ? html`<${Empty} title="The journal has no assignment of this group"><p>It shows here when a member joins.</p><//>`
         : html`<${Gantt} history=${data} nowMs=${now} legend=${legend} current=${view.state} />
           <${Legend} legend=${legend} />`}<//><//>
-    <div class="cols">
+    ${isShare ? null : html`<div class="cols">
       <${Panel} title="Lag over time"><${HistoryOf} poll=${history}>${(data) => html`<${LagOverTime} lag=${data.lag} />`}<//><//>
       <${Panel} title="Commits" flush><${HistoryOf} poll=${history}>${(data) => html`<${Commits} commits=${data.commits} />`}<//><//>
-    </div>
-    ${view.type === 'share' ? html`<${SharePartitions} group=${view.group} live=${live} legend=${legend} />` : null}
+    </div>`}
     ${view.type === 'streams' ? html`<${StreamsTasks} group=${view.group} live=${live} />` : null}`;
 }
 
@@ -167,7 +168,8 @@ function useUncommitted(view, lags) {
     const timer = setInterval(() => { if (!document.hidden) ask(); }, 2_000);
     return () => { over = true; clearInterval(timer); };
   }, [topics.join(' '), live]);
-  const views = new Map(found.map((each) => [`${each.topic}-${each.partition}`, each]));
+  const past = usePoll(live ? null : '/v1/partitions/page', {}, Infinity, (state) => state.partitions);
+  const views = new Map((live ? found : past.data || []).map((each) => [`${each.topic}-${each.partition}`, each]));
   const rows = missing.map(([topic, partition]) => {
     const at = views.get(`${topic}-${partition}`);
     const lag = (end) => (at ? Math.max(end - at.log_start_offset, 0) : 0);
@@ -244,13 +246,14 @@ function Members({ view, live, legend, lags }) {
     { key: 'connected', label: 'Connection', value: (m) => Number(m.connected), render: (m) => m.connected === undefined || m.connected === null
       ? html`<span class="muted">unknown</span>` : m.connected ? html`<${Badge} kind="ok">open<//>` : html`<${Badge} kind="bad">closed<//>` },
     { key: 'assigned', label: 'Partitions', num: true, value: owned, render: (m) => html`<span title=${assignedText(m)}>${m.assigned === null ? '?' : number(owned(m))}</span>` },
-    { key: 'lag', label: 'Lag', num: true, value: lagOf, render: (m) => number(lagOf(m)) },
+    ...(view.type === 'share' ? [] : [{ key: 'lag', label: 'Lag', num: true, value: lagOf, render: (m) => number(lagOf(m)) }]),
     ...(live ? [{ key: 'do', label: '', sortable: false, cls: 'fit', render: (m) => html`<span class="row tight nowrap">
       <${ActionButton} kind="small" label=${`Kick ${m.client_id}`} title="It must join again" run=${() => act('kick_member', { group: view.group, member: m.member_id }, { said: `${m.client_id} is out of the group.` })}>Kick<//>
       <${ActionButton} kind="small" label=${`Expire ${m.client_id}`} title="Its session times out" run=${() => act('expire_member', { group: view.group, member: m.member_id }, { said: `The session of ${m.client_id} has expired.` })}>Expire<//></span>` }] : []),
   ];
   return html`<${Panel} title="Members" flush><${Table} label="Members" columns=${columns} rows=${view.members} rowKey=${(m) => m.member_id} maxRows=${9}
-    empty=${html`<${Empty} title="The group has no members"><p>Its offsets are kept until they expire. Reset them, or start a consumer with this <code>group.id</code>.</p><//>`} /><//>`;
+    empty=${view.untold ? html`<${Empty} title="The journal does not tell its members at this moment" />`
+      : html`<${Empty} title="The group has no members"><p>Its offsets are kept until they expire. Reset them, or start a consumer with this <code>group.id</code>.</p><//>`} /><//>`;
 }
 
 const assignedText = (member) => Object.entries(member.assigned || {}).map(([topic, list]) => `${topic}: ${list.join(', ')}`).join('\n') || 'none';
