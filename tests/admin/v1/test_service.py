@@ -10,5 +10,6 @@ def test_programs_get_the_endpoints_as_json(admin: HttpClient) -> None:
     assert (index["name"], index["openapi"]) == ("mockbroker", "/openapi.json")
     topics = [(each["method"], each["path"]) for each in index["endpoints"]["topics"]]
     assert ("POST", "/v1/topics/{topic}/records") in topics
-    service = [each["path"] for each in index["endpoints"]["service"]]
-    assert set(service) == {"/", "/openapi.json", "/healthz", "/metrics"}
+    service = {each["path"] for each in index["endpoints"]["service"]}
+    described = {"/v1/about", "/v1/state-machines"}
+    assert service == {"/", "/openapi.json", "/healthz", "/metrics", *described}
