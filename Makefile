@@ -215,8 +215,9 @@ docs: $(STAMP) ## build the docs as HTML
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
-screenshots: $(STAMP) ## take the pictures of the report page in the docs again, with Chromium
+screenshots: $(STAMP) chromium ## take the pictures of the report and the console in the docs again
 	$(BIN)/python docs/screenshots/report.py
+	$(BIN)/python docs/screenshots/console.py
 
 clean: ## remove what was built; .venv/ and .cache/ (downloaded jars) stay
 	rm -rf build dist docs/_build .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache \

@@ -20,8 +20,14 @@ _RELATIVE = re.compile(r"(?<=\]\()(?!https?://|#|mailto:)([^)\s]+)(?=\))")
 
 
 def absolute(text: str, repository: str, version: str) -> str:
-    """A README whose links lead to the files of a version in the repository."""
-    return _RELATIVE.sub(lambda match: f"{repository}/blob/v{version}/{match.group(1)}", text)
+    """A README whose links lead to the files of a version, and pictures to their bytes."""
+
+    def target(match: re.Match[str]) -> str:
+        path = match.group(1)
+        kind = "raw" if path.endswith(".webp") else "blob"
+        return f"{repository}/{kind}/v{version}/{path}"
+
+    return _RELATIVE.sub(target, text)
 
 
 def urls(repository: str, version: str) -> dict[str, str]:

@@ -103,6 +103,21 @@ def test_a_dropped_request_leaves_its_client_waiting(orders: Cluster, console: O
         wait_until(lambda: held.reports == [(None, 0)])  # its client sends it again
 
 
+# -- recipes ---------------------------------------------------------------------------------------
+
+
+def test_a_recipe_is_in_force_with_one_click(orders: Cluster, console: OpenConsole):
+    page = console(orders, "faults/recipes")
+    page.get_by_role("searchbox", name="Search recipes").fill("stores nothing twice")
+    recipe = page.get_by_role("article")
+    expect(recipe).to_have_count(1)
+    recipe.get_by_role("button", name="Do it").click()
+    expect(page.get_by_text("The rule is in force.")).to_be_visible()
+    ((rule,),) = [plan["rules"] for plan in orders.faults.plans()]
+    assert rule["match"]["topic"] == "orders"
+    assert "drop_reply" in rule["do"]
+
+
 # -- the editor ------------------------------------------------------------------------------------
 
 
@@ -212,7 +227,7 @@ def test_nothing_is_in_the_way_of_anybody(orders: Cluster, console: OpenConsole,
     orders.faults.add(name="odd", match={"api": "Produce"}, do={"observe": {}})
     with situations.held_produce(orders):
         page = console(orders, "faults", scheme=scheme)
-        for tab in ("Rules", "Held", "Editor", "Clock", "Done"):
+        for tab in ("Rules", "Held", "Recipes", "Editor", "Clock", "Done"):
             page.get_by_role("tab", name=tab).click()
             expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
             expect(page.locator(".skeleton")).to_have_count(0)

@@ -92,6 +92,8 @@ def test_a_held_request_is_a_bar_that_grows_and_opens_with_a_click(
         page.mouse.click(canvas["x"] + canvas["width"] - 24, name["y"] + name["height"] / 2)
         panel = page.get_by_role("region", name="Produce of shop")
         expect(panel.get_by_text("not answered yet")).to_be_visible()
+        rules = panel.get_by_role("listitem").filter(has_text="it fired for this request")
+        expect(rules).to_contain_text("breakpoint")
         orders.faults.held()[0].release()
         expect(panel.get_by_text("answered in")).to_be_visible()
 

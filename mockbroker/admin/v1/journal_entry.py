@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -102,13 +102,7 @@ def endpoints(api: Api) -> list[Endpoint]:
         found = await api.compute(lambda: _Links(part, entry).view())
         if isinstance(entry, RequestEntry) and not isinstance(api.journal, SavedJournal):
             client = part.connection(entry.connection_id)
-            names = {
-                name
-                for link in found.effects
-                if link.relation == "response"
-                and isinstance(answer := part.entry(link.seq), ResponseEntry)
-                for name in answer.rules
-            }
+            names = {name for link in found.effects for name in _fired(part.entry(link.seq))}
             rules = await api.cluster(lambda cluster: rule_reasons(cluster, entry, client, names))
             return msgspec.structs.replace(found, rules=rules)
         return found
@@ -132,6 +126,16 @@ def endpoints(api: Api) -> list[Endpoint]:
             problems=(404, 409),
         ),
     ]
+
+
+def _fired(effect: Entry | None) -> Iterable[str]:
+    """The rules that fired, as an effect of a request names them: a held one has no answer yet."""
+    if isinstance(effect, ResponseEntry):
+        return effect.rules
+    if isinstance(effect, FactEntry) and effect.kind == "fault":
+        rules: Iterable[str] = effect.facts["rules"]
+        return rules
+    return ()
 
 
 async def _part(api: Api, seq: int, until: int) -> JournalSlice | SavedPart:

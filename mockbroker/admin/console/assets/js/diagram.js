@@ -33,7 +33,7 @@ export function StateDiagram({ machine, state, former, label }) {
   const cells = Object.values(places);
   const columns = Math.max(...cells.map(([x]) => x)) + 1;
   const rows = Math.max(...cells.map(([, y]) => y)) + 1;
-  const height = rows * ROW + 18;
+  const height = 26 + (rows - 1) * ROW + BOX_H + 36;
   const text = label || `States of a ${machine.name}; now ${state}`;
   return html`<div class="diagram"><${Svg} height=${height} label=${text}>${(width) => {
     const cell = width / columns;

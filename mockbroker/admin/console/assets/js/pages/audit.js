@@ -76,7 +76,8 @@ function Finding({ finding }) {
       actions=${html`${finding.topic ? html`<a href=${href('topics', [finding.topic])}>Topic</a>` : null}<${Badge} kind=${kind} title=${meaning}>${label}<//>`}>
     <div class="stack"><p>${upper(finding.meaning)}${finding.rule ? html`: the cause is <code>${finding.rule}</code>` : null}.</p>
       ${finding.details ? html`<p class="muted">${finding.details}</p>` : null}
-      <${Facts} items=${[['Of', finding.subject ?? undefined], ...finding.facts]} />
+      <ul class="plainlist">${finding.subject ? html`<li><span class="muted">of</span> ${finding.subject}</li>` : null}
+        ${finding.facts.map(([name, value]) => html`<li key=${name}><span class="muted">${name}</span> ${value}</li>`)}</ul>
       ${finding.evidence.length > 0 ? html`<div><h3>Evidence${finding.left_out ? ` (${number(finding.left_out)} more entries)` : ''}</h3>
         <ul class="links evidence">${finding.evidence.map((each, n) => html`<li key=${n} class=${each.evidence ? 'proof' : ''}>
           <a href=${href('timeline', [], { seq: each.seq })}><span class="relation num">#${each.seq}</span>${each.evidence ? html`<strong>${each.text}</strong>` : each.text}</a></li>`)}</ul></div>` : null}

@@ -5,7 +5,7 @@ import { del, pathOf, post } from '../api.js';
 import { act, done } from '../actions.js';
 import { go, href, refreshAll, useMoment, usePoll, useStore } from '../store.js';
 import {
-  ActionButton, Badge, Choice, CopyAs, Empty, ErrorLine, Facts, Field, Loaded, Panel, Table, Tabs, clock, count, curlOf, duration,
+  ActionButton, Badge, Choice, CopyAs, Empty, ErrorLine, Field, Icon, Loaded, Panel, Table, Tabs, clock, count, curlOf, duration,
   formsOfAction, number, pythonOf, toast, yamlOf,
 } from '../ui.js';
 import { useGet } from '../entry.js';
@@ -236,10 +236,13 @@ function Recipes() {
   const topics = usePoll('/v1/topics', {}, 5_000);
   const groups = usePoll('/v1/groups', {}, 5_000);
   const brokers = usePoll('/v1/brokers', {}, 5_000);
+  const clients = usePoll('/v1/clients', {}, 5_000);
+  const ids = usePoll('/v1/transactions', {}, 5_000);
   const own = (topics.data || []).filter((each) => !each.internal).map((each) => each.name);
   const known = {
     topic: own, group: (groups.data || []).map((each) => each.group), broker: (brokers.data || []).map((each) => String(each.node_id)),
-    partition: ['0'],
+    partition: ['0'], client: (clients.data || []).map((each) => each.client_id).filter(Boolean),
+    transactional_id: (ids.data || []).map((each) => each.transactional_id),
   };
   const [given, setGiven] = useState({});
   const values = Object.fromEntries(Object.entries(known).map(([name, all]) => [name, given[name] ?? all[0] ?? '']));
@@ -249,9 +252,9 @@ function Recipes() {
   const needs = [...new Set(all.flatMap((each) => each.needs))];
   if (book.error) return html`<${ErrorLine} error=${book.error} />`;
   return html`<${Panel} title="Cookbook" note="failures from production; one click does each to this cluster">
-      <div class="toolbar"><span class="search"><input type="search" aria-label="Search recipes" placeholder="Search recipes" value=${query}
+      <div class="toolbar"><span class="search"><${Icon} name="search" /><input type="search" aria-label="Search recipes" placeholder="Search recipes" value=${query}
           onInput=${(event) => setQuery(event.target.value)} /></span>
-        ${needs.map((name) => html`<label class="check" key=${name}>${name}
+        ${needs.map((name) => html`<label class="check" key=${name}>${nameOfNeed(name)}
           <input class="place" list=${`recipe-${name}`} value=${values[name] || ''} onInput=${(event) => setGiven({ ...given, [name]: event.target.value })} />
           <datalist id=${`recipe-${name}`}>${(known[name] || []).map((each) => html`<option key=${each} value=${each} />`)}</datalist></label>`)}</div><//>
     ${found.length === 0 && book.data ? html`<${Empty} title="No recipe has these words"><button onClick=${() => setQuery('')}>Show all</button><//>` : null}
@@ -277,19 +280,22 @@ function Recipe({ recipe, values }) {
   return html`<article class="recipe panel"><h3><span class="muted num">${recipe.number}</span> ${recipe.name}</h3>
     <p>${recipe.sentence}</p>
     <code class="muted">${[plan && brief((plan.rules?.[0] || plan).do), ...actions.map((each) => Object.keys(each).join(' '))].filter(Boolean).join(', ')}</code>
-    <div class="row"><${ActionButton} kind="small primary" label="Do it" disabled=${missing.length > 0 || calls.length === 0}
-        title=${missing.length > 0 ? `It needs a ${missing.join(' and a ')}` : 'Do this to the cluster now'} run=${run} />
+    ${calls.length === 0 ? html`<p class="muted">A client's own code brings this about: the cookbook has the test.</p>`
+      : html`<div class="row"><${ActionButton} kind="small primary" label="Do it" disabled=${missing.length > 0}
+        title=${missing.length > 0 ? `It needs a ${missing.map(nameOfNeed).join(' and a ')}` : 'Do this to the cluster now'} run=${run} />
       ${plan ? html`<button class="small" onClick=${() => { write(plan); go('faults', ['editor']); }}>Edit</button>` : null}
-      ${calls.length > 0 ? html`<${CopyAs} forms=${forms} />` : null}
-      ${missing.length > 0 ? html`<span class="muted">needs a ${missing.join(', a ')}</span>` : null}</div></article>`;
+      <${CopyAs} forms=${forms} />
+      ${missing.length > 0 ? html`<span class="muted">needs a ${missing.map(nameOfNeed).join(', a ')}</span>` : null}</div>`}</article>`;
 }
+
+const nameOfNeed = (name) => name.replaceAll('_', ' ');
 
 /** A recipe with its placeholders replaced; one that is the whole text of a number becomes it. */
 function filled(value, values) {
   if (typeof value === 'string') {
     const whole = /^\{(broker|partition)\}$/.exec(value);
     if (whole) return Number(values[whole[1]]);
-    return value.replace(/\{(topic|group|broker|partition)\}/g, (_, name) => values[name]);
+    return value.replace(/\{(topic|group|client|transactional_id|broker|partition)\}/g, (_, name) => values[name]);
   }
   if (Array.isArray(value)) return value.map((each) => filled(each, values));
   if (value && typeof value === 'object') {
