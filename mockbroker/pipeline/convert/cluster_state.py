@@ -14,6 +14,7 @@ from mockbroker.core.journal.entries import (
     RequestEntry,
     ResponseEntry,
 )
+from mockbroker.pipeline.convert.recent import Recent
 from mockbroker.pipeline.spool.format import ClientIdentified, RunStarted
 from mockbroker_protocol.headers import RequestHeader
 
@@ -107,7 +108,7 @@ class RunState:
         self.names: dict[str, str] = {}  # id -> name, also of deleted topics
         self.clients: dict[int, ClientIdentified] = {}  # by connection
         self.leading: dict[tuple[str, int], Leading] = {}  # by topic name and partition
-        self.rebalances: dict[RunClient, int] = {}  # assignments of each client, counted
+        self.rebalances: Recent[RunClient, int] = Recent()  # assignments of each client, counted
         self._texts: dict[bytes, str] = {}
 
     def begin(self, started: RunStarted) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, Place, RunClient, RunState
 from mockbroker.pipeline.convert.readers import Reader
+from mockbroker.pipeline.convert.recent import Recent
 
 
 class ReadSpan:
@@ -41,7 +42,7 @@ class ReadSpans:
         self._places: dict[int, set[Place]] = {}  # of each connection
         self._first_asked: dict[int, int] = {}  # connection -> its first Fetch
         # The last look-up of offsets: of a partition, or (None) of all.
-        self._look_ups: dict[RunClient, dict[Place | None, int]] = {}
+        self._look_ups: Recent[RunClient, dict[Place | None, int]] = Recent()
 
     def of(
         self,
@@ -121,4 +122,6 @@ class ReadSpans:
         self._looks(exchange)[place] = exchange.request.seq
 
     def _looks(self, exchange: ConvertedExchange) -> dict[Place | None, int]:
-        return self._look_ups.setdefault(exchange.client, {})
+        found = self._look_ups.get(exchange.client, {})
+        self._look_ups[exchange.client] = found
+        return found

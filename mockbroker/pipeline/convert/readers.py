@@ -174,7 +174,10 @@ class Readers:
 
     def end(self, member: Member) -> None:
         """It is no member any more. It may go on fetching until it notices."""
-        self._members.get(member.group, {}).pop(member.name, None)
+        members = self._members.get(member.group, {})
+        members.pop(member.name, None)
+        if not members:
+            self._members.pop(member.group, None)
         member.ended = True
         self._forget_if_gone(member)
 
@@ -188,6 +191,11 @@ class Readers:
             fellows = self._of_client.get(member.client, [])
             if member in fellows:
                 fellows.remove(member)
+            if not fellows:
+                self._of_client.pop(member.client, None)
+            for key in member.given:
+                if self._owners.get((member.group, key)) is member:
+                    del self._owners[member.group, key]
 
     # -- connections -------------------------------------------------------------------------------
 

@@ -3,6 +3,9 @@
 The n-th transaction of a producer id is `<producer id>/<n>`. It begins with the coordinator's state
 Ongoing, or with a transactional batch outside of a transaction. It ends with the coordinator's
 complete state or, for a producer without a coordinator, with a marker.
+
+The counts of producer ids that began no transaction for long are forgotten. Such a producer id goes
+on with a number above its former ones.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from collections.abc import Callable
 from mockbroker.core.events import MarkerWritten, TransactionMoved
 from mockbroker.core.journal.entries import EventEntry
 from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, times
+from mockbroker.pipeline.convert.recent import CLIENTS_MAX
 from mockbroker.pipeline.convert.rows import Rows
 
 ONGOING = "Ongoing"
@@ -28,7 +32,8 @@ class Transactions:
     def __init__(self, rows: Rows) -> None:
         self.on_end: list[Ended] = []
         self._rows = rows
-        self._counts: dict[int, int] = {}
+        self._counts: dict[int, int] = {}  # by producer id, the last to begin one at the end
+        self._forgotten = 0  # the highest of the counts that are forgotten
         self._open: set[int] = set()
         self._of_id: dict[str, str] = {}  # transactional id -> its open transaction
 
@@ -42,8 +47,19 @@ class Transactions:
     def wrote(self, producer_id: int) -> None:
         """A transactional batch was appended, or offsets were sent."""
         if producer_id not in self._open:
-            self._counts[producer_id] = self._counts.get(producer_id, 0) + 1
+            self._counts[producer_id] = self._counts.pop(producer_id, self._forgotten) + 1
             self._open.add(producer_id)
+            self._forget()
+
+    def _forget(self) -> None:
+        """Forget the oldest counts, but those of open transactions."""
+        while len(self._counts) > CLIENTS_MAX + len(self._open):
+            oldest = next(iter(self._counts))
+            count = self._counts.pop(oldest)
+            if oldest in self._open:
+                self._counts[oldest] = count
+            else:
+                self._forgotten = max(self._forgotten, count)
 
     def moved(self, entry: EventEntry, event: TransactionMoved) -> None:
         """The state of a transactional id changed."""
