@@ -10,6 +10,7 @@ several. A connection belongs to one consumer, and this settles most cases:
   another connection is not this connection's consumer.
 - Once a single candidate is left, later Fetches are the same member's, also while its partitions
   are given to others and it has not noticed.
+- A member that has left the group reads nothing more: an answer that comes then is nobody's.
 
 What stays open is reported as candidates, not guessed.
 """
@@ -53,6 +54,7 @@ class Member:
         "generation",
         "given",
         "group",
+        "has_left",
         "heard_on",
         "lost",
         "name",
@@ -68,6 +70,7 @@ class Member:
         self.given: dict[Assigned, int] = {}
         self.lost: dict[Assigned, int] = {}
         self.ended = False
+        self.has_left = False
         self.heard_on: set[int] = set()  # connections whose last named member it is
         self.fetches_on: dict[int, Connection] = {}  # by broker
         self.doubtful_on: set[int] = set()  # brokers where two connections may be its own
@@ -182,7 +185,8 @@ class Readers:
         self._forget_if_gone(member)
 
     def left(self, member: Member) -> None:
-        """It left the group, and does not fetch any more."""
+        """It left the group: it does not fetch any more, and throws an answer under way away."""
+        member.has_left = True
         member.heard_on.clear()
         self.end(member)
 
@@ -293,6 +297,7 @@ class Readers:
             member
             for member in fetched.members
             if member not in connection.excluded
+            and not member.has_left
             and member.given.get(key, seq) < seq
             and (member is connection.reader or member.lost.get(key, seq) >= seq)
         ]

@@ -15,6 +15,7 @@ from confluent_kafka import Consumer as Librdkafka
 from mockbroker import Cluster
 from mockbroker.client.client import Client
 from mockbroker.client.connection import Connection
+from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     RequestTopicPartitions,
@@ -94,7 +95,9 @@ class Consumer:
         self.fetching.close()
 
 
-def fetch_by(connection: Connection, offset: int, *places: tuple[str, int]) -> None:
+def fetch_request(
+    offset: int, *places: tuple[str, int], max_wait_ms: int = 0, min_bytes: int = 0
+) -> FetchRequest:
     topics = [
         FetchTopic(
             topic=topic,
@@ -104,8 +107,13 @@ def fetch_by(connection: Connection, offset: int, *places: tuple[str, int]) -> N
         )
         for topic, number in places or (("t", 0),)
     ]
-    request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1 << 20, topics=topics)
-    answer = connection.send(request, 12)
+    return FetchRequest(
+        max_wait_ms=max_wait_ms, min_bytes=min_bytes, max_bytes=1 << 20, topics=topics
+    )
+
+
+def fetch_by(connection: Connection, offset: int, *places: tuple[str, int]) -> None:
+    answer = connection.send(fetch_request(offset, *places), 12)
     assert {each.error_code for one in answer.responses for each in one.partitions} == {0}
 
 
@@ -242,6 +250,25 @@ def test_a_member_that_another_replaced_keeps_its_connection(kafka):
     assert kafka.audit().findings == []
     first.close()
     second.close()
+
+
+def test_an_answer_that_comes_after_its_member_has_left_is_nobodys(kafka):
+    """A consumer that has left throws it away, so the next member does not read it again."""
+    fill(kafka)
+    first = Consumer(kafka, "g1", "m1")
+    first.fetch(0)
+    first.commit(10)
+    waiting = fetch_request(10, ("t", 0), max_wait_ms=60_000, min_bytes=1)
+    number = first.fetching.write(waiting, 12)
+    kafka.journal.wait(2, kind="request", api="Fetch")
+    first.leave()
+    fill(kafka)
+    first.fetching.read(ApiKey.FETCH, 12, number)
+    second = Consumer(kafka, "g1", "m2")
+    second.fetch(10)
+    second.commit(20)
+    assert read_by(kafka) == [("g1", "m1", None), (None, None, None), ("g1", "m2", None)]
+    assert kafka.audit().findings == []
 
 
 @pytest.mark.parametrize("seed", range(2))
