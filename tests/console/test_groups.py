@@ -60,8 +60,13 @@ def test_the_state_is_lit_and_the_assignments_are_drawn(orders: Cluster, console
         assert any("cook-2" in each and each.endswith("until now") for each in told)
         commits = page.get_by_role("table", name="Commits")
         expect(commits.locator("tbody tr").first).to_contain_text("orders-0")
-        expect(commits.get_by_role("link").first).to_be_visible()
         assert violations(page) == []
+        [commit] = orders.journal.events(kind="commit", group="kitchen", offset=5)
+        commits.get_by_role("link", name=f"#{commit.seq}").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Timeline")
+        expect(
+            page.get_by_role("region").filter(has_text=f"entry {commit.seq}").first
+        ).to_be_visible()
 
 
 def test_a_lag_that_an_open_transaction_causes_leads_to_it(orders: Cluster, console: OpenConsole):

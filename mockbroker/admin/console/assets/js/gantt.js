@@ -65,7 +65,7 @@ export function Gantt({ history, nowMs, legend, current }) {
           const x1 = x(each.from_ms);
           const wide = Math.max(x(each.to_ms ?? end) - x1, 2);
           const told = `${name}: ${found?.name ?? each.member} from ${clock(each.from_ms, 3)} ${each.to_ms === null ? 'until now' : `to ${clock(each.to_ms, 3)}`}`;
-          return html`<a key=${`${name} ${each.from_seq} ${each.member}`} href=${href('timeline', [], { entry: each.from_seq })}
+          return html`<a key=${`${name} ${each.from_seq} ${each.member}`} href=${href('timeline', [], { seq: each.from_seq })}
               onMouseEnter=${() => setOver(name)} onFocus=${() => setOver(name)} aria-label=${told}>
             <rect class=${`bar s${found?.series ?? 7}${each.to_ms === null ? '' : ' past'}`} x=${x1} y=${at.get(name) + 2} width=${wide} height=${ROW - 5} rx="3"><title>${told}</title></rect>
             ${wide > 14 ? html`<text class="letter" x=${x1 + 5} y=${at.get(name) + 14}>${found?.letter}${wide > 90 ? ` ${found?.name}`.slice(0, Math.floor(wide / 7)) : ''}</text>` : null}</a>`;

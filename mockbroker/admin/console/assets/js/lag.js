@@ -125,7 +125,7 @@ export function Commits({ commits }) {
     { key: 'at_ms', label: 'Time', num: true, cls: 'fit', render: (c) => clock(c.at_ms, 3) },
     { key: 'partition', label: 'Partition', cls: 'grow', value: (c) => `${c.topic}-${c.partition}`, render: (c) => `${c.topic}-${c.partition}` },
     { key: 'offset', label: 'Offset', num: true, render: (c) => number(c.offset) },
-    { key: 'seq', label: 'Entry', num: true, cls: 'fit', render: (c) => html`<a href=${href('timeline', [], { entry: c.seq })}>#${c.seq}</a>` },
+    { key: 'seq', label: 'Entry', num: true, cls: 'fit', render: (c) => html`<a href=${href('timeline', [], { seq: c.seq })}>#${c.seq}</a>` },
   ];
   return html`<${Table} label="Commits" columns=${columns} rows=${rows} rowKey=${(c) => `${c.seq} ${c.topic} ${c.partition}`} maxRows=${8}
     empty=${html`<${Empty} title="No commit yet" />`} />`;

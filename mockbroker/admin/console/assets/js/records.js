@@ -220,7 +220,7 @@ function RecordDialog({ topic, index, path, record, batch, format, onClose }) {
       ['Batch', `${batch.base_offset} to ${batch.last_offset}`], ['Batch size', bytes(batch.bytes)], ['Codec', batch.codec], ['Leader epoch', batch.leader_epoch],
       ['Producer', batch.producer_id < 0 ? 'none' : `${batch.producer_id}, epoch ${batch.producer_epoch}`], ['Sequence', record.sequence < 0 ? 'none' : record.sequence],
       ['Transactional', batch.transactional ? 'yes' : 'no']]} />
-    <p><a href=${href('timeline', [], { topic, partition: index })}>Requests for this partition on the timeline</a></p></div><//>`;
+    <p><a href=${href('timeline', [], { topic })}>Requests for this topic on the timeline</a></p></div><//>`;
 }
 
 function Part({ title, base64, size, format }) {

@@ -108,7 +108,9 @@ export function Loaded({ poll, what, children }) {
     return html`<div class="skeleton" role="status" aria-label=${`Loading ${what}`}>
       <i></i><i></i><i></i></div>`;
   }
-  return html`${poll.error ? html`<${ErrorLine} error=${poll.error} onRetry=${poll.refresh} />` : null}
+  // The line below the header says once that nothing answers; the data stay.
+  const told = poll.error && ![0, 503].includes(poll.error.status);
+  return html`${told ? html`<${ErrorLine} error=${poll.error} onRetry=${poll.refresh} />` : null}
     ${typeof children === 'function' ? children(poll.data) : children}`;
 }
 

@@ -235,7 +235,7 @@ function Changes() {
     { key: 'at', label: 'Time', value: (e) => e.virtual_ms, num: true, cls: 'fit', render: (e) => clock(e.virtual_ms, 3) },
     { key: 'kind', label: 'Kind', cls: 'fit', render: (e) => html`<${Badge} kind=${kindOf(e)}>${e.kind}<//>` },
     { key: 'what', label: 'What', sortable: false, cls: 'grow', render: (e) => html`${sentenceOf(e)}${causeOf(e) ? html` <span class="muted">${causeOf(e)}</span>` : null}` },
-    { key: 'seq', label: 'Entry', num: true, cls: 'fit', render: (e) => html`<a href=${href('timeline', [], { entry: e.seq })}>#${e.seq}</a>` },
+    { key: 'seq', label: 'Entry', num: true, cls: 'fit', render: (e) => html`<a href=${href('timeline', [], { seq: e.seq })}>#${e.seq}</a>` },
   ];
   return html`<${Panel} title="What has changed in the last minute" flush note=${left ? `${number(left)} older ones are not shown` : null}>
     <${Loaded} poll=${poll} what="what has changed">${(rows) => html`<${Table} label="Changes of the last minute" columns=${columns} rows=${rows}
