@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from mockbroker.core.journal.entries import Entry, RequestEntry, ResponseEntry
 from mockbroker.pipeline.spool.redaction import redacted
 from mockbroker_protocol.codec import response_codec
 from mockbroker_protocol.exceptions import ProtocolError
-from mockbroker_protocol.explain import Explanation, explain_body, explain_request
+
+if TYPE_CHECKING:
+    from mockbroker_protocol.explain import Explanation
 
 # A larger frame is not explained byte by byte: that takes a second for a megabyte.
 EXPLAINED_BYTES_MAX = 64 << 10
@@ -46,6 +50,9 @@ class FrameView(msgspec.Struct, frozen=True):
 
 def frame_view(entry: Entry) -> FrameView | None:
     """The frame of a request or answer; None for another entry, or without an answer."""
+    # construct takes as long to import as the rest of the admin API.
+    from mockbroker_protocol.explain import explain_body, explain_request
+
     if isinstance(entry, RequestEntry):
         size = len(entry.frame)
         if size > EXPLAINED_BYTES_MAX:
