@@ -10,6 +10,7 @@ from mockbroker.core.share.in_flight import InFlightState
 from mockbroker.core.share.partition import SharePartition
 from mockbroker.core.share.records import ShareState
 from mockbroker.core.share.sessions import ShareSessionCache
+from mockbroker.core.share.shard import ShareShard
 from mockbroker.core.share.states import (
     RECORD_TRANSITIONS,
     RETURN_STATES,
@@ -87,4 +88,23 @@ def share_sessions_take_every_epoch() -> Planting:
         ShareSessionCache._step,
         "elif session is not None and session.epoch == epoch:",
         "elif session is not None:",
+    )
+
+
+@planted("A share coordinator takes the writes of a former leader of the share partition.")
+def former_share_leaders_write() -> Planting:
+    return rewritten(
+        ShareShard._why_refused, "NO_EPOCH != leader_epoch < entry.leader_epoch", "False"
+    )
+
+
+@planted("A share coordinator answers before its records are replicated.")
+def share_coordinators_do_not_wait() -> Planting:
+    return rewritten(ShareShard._answer, "if self.is_replicated:", "if True:")
+
+
+@planted("Records that are Available again are not found by later fetches.")
+def released_records_are_not_found() -> Planting:
+    return rewritten(
+        SharePartition._complete, "if state.state is RecordState.AVAILABLE:", "if False:"
     )
