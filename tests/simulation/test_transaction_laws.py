@@ -225,6 +225,25 @@ def test_a_marker_is_replicated_that_a_former_leader_has_replicated(world: World
     assert world.laws.violations == []
 
 
+@pytest.mark.parametrize("torn", [False, True], ids=["the-whole-log", "a-lost-tail"])
+def test_a_partition_that_the_coordinator_has_lost_gets_no_marker(
+    world: World, *, torn: bool
+) -> None:
+    """An unclean election of `__transaction_state` may lose the record with a partition of the
+    transaction. The next coordinator ends the transaction without it, as Kafka's does
+    (TransactionStateManager.loadTransactionMetadata, TransactionMarkerChannelManager), and the
+    transaction stays open in that partition.
+    """
+    world.cluster.create_topic("__transaction_state", 1, 3)
+    written_under(world, 0)
+    if torn:
+        world.laws.mark_lossy(world.cluster.topics["__transaction_state"].partitions[0])
+    complete = TransactionMoved(0, 1, "tx", "PrepareCommit", "CompleteCommit", 7, 0, 60_000, 0)
+    world.cluster.runtime.emit(complete)
+    broken = {violation.law for violation in world.laws.violations}
+    assert ("transactions advance when records are replicated" not in broken) is torn
+
+
 def test_a_marker_that_no_leader_has_replicated_is_missing(world: World) -> None:
     partition = partition_of(world)
     batch = batch_of(producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)

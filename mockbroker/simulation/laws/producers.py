@@ -226,7 +226,8 @@ class AcknowledgedInTime(Law):
 class TransactionsMove(Law):
     """A transactional id changes its state when the record of the change is replicated. Its
     transaction is complete when the markers in all of its partitions are replicated, and none of
-    its offsets is pending.
+    its offsets is pending. A coordinator that has lost records of its log ends the transaction in
+    the partitions that are left; it stays open in the others (TransactionMarkerChannelManager).
     """
 
     name = "transactions advance when records are replicated"
@@ -253,8 +254,9 @@ class TransactionsMove(Law):
             return
         if not isinstance(event, TransactionMoved):
             return
-        if not self.laws.transactions_lost:
-            self._judge_record(event)
+        if self.laws.transactions_lost:
+            return
+        self._judge_record(event)
         if event.state in _COMPLETE:
             self._judge_markers(event)
 
