@@ -529,23 +529,30 @@ def shard_of_group(broker: Broker, group_id: str) -> Shard | None:
 
 def shards(cluster: Cluster, partition: Partition) -> list[tuple[Broker, Shard]]:
     """The shards of a partition, also those that are loading, with their brokers."""
+    attribute = _COORDINATORS.get(partition.topic.name)
+    if attribute is None:
+        return []
+    index = partition.index
     return [
         (broker, shard)
         for broker in cluster.processes.values()
-        if (shard := _any_shard_of(broker, partition)) is not None
+        if (coordinator := getattr(broker, attribute)) is not None
+        and (shard := coordinator._shards.get(index)) is not None
+        and not shard.unloaded
     ]
+
+
+_COORDINATORS = {
+    GROUPS: "_groups",
+    TRANSACTIONS: "_transactions",
+    SHARES: "_share_coordinator",
+}
 
 
 def _coordinator_of(broker: Broker, topic: str) -> Any:
     """A broker's coordinator with its state in a topic, or None."""
-    match topic:
-        case "__consumer_offsets":
-            return broker._groups
-        case "__transaction_state":
-            return broker._transactions
-        case "__share_group_state":
-            return broker._share_coordinator
-    return None
+    attribute = _COORDINATORS.get(topic)
+    return None if attribute is None else getattr(broker, attribute)
 
 
 def _any_shard_of(broker: Broker, partition: Partition) -> Shard | None:

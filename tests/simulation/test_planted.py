@@ -138,6 +138,13 @@ def test_the_results_are_of_the_bugs_that_there_are() -> None:
     assert list(read(RESULTS)) == list(load_all())
 
 
+@pytest.mark.parametrize("name", load_all())
+def test_each_bug_can_be_planted(name: str) -> None:
+    """A bug names functions and lines of the source, which may have changed."""
+    with load_all()[name].plant():
+        pass
+
+
 # -- planting -------------------------------------------------------------------------------------
 
 

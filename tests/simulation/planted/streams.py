@@ -36,7 +36,7 @@ def last_tasks_are_left_out() -> Planting:
 @planted("The tasks that a member has to revoke are not in its record.")
 def revoked_tasks_are_not_stored() -> Planting:
     return rewritten(
-        records._current,
+        records._write_current,
         "active_tasks_pending_revocation=_epoch_lines(current.revoking.active)",
         "active_tasks_pending_revocation=_epoch_lines({})",
     )
