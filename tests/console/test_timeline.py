@@ -78,6 +78,18 @@ def test_only_requests_with_errors_are_shown(orders: Cluster, console: OpenConso
     expect(requests(page).filter(has_text="Produce")).to_have_count(3)
 
 
+def test_new_requests_do_not_disturb_who_types_a_condition(orders: Cluster, console: OpenConsole):
+    page = console(orders, "timeline?as=table")
+    field = page.get_by_role("combobox", name="API")
+    field.press_sequentially("Pro")
+    situations.produce(orders, "orders", 2)
+    expect(requests(page).filter(has_text="Metadata")).not_to_have_count(0)
+    field.press_sequentially("duce")
+    expect(field).to_have_value("Produce")
+    field.press("Enter")
+    expect(requests(page)).to_have_count(3)  # with the heading
+
+
 def test_a_held_request_is_a_bar_that_grows_and_opens_with_a_click(
     orders: Cluster, console: OpenConsole
 ):

@@ -160,11 +160,8 @@ function Filters({ params, model, version }) {
   }, [Math.floor(version / 10), model.spans.size === 0]);
   const any = [...TEXTS.map(([name]) => name), 'connection', 'errors_only', 'rules_only'].some((name) => params[name]);
   return html`<div class="toolbar filters" role="search" aria-label="Conditions">
-    ${TEXTS.map(([name, label], n) => html`<span class="filter" key=${name}>
-      <input type=${n === 0 ? 'search' : 'text'} aria-label=${label} placeholder=${label} list=${`known-${name}`} value=${params[name] || ''}
-        autocomplete="off" spellcheck="false" title="a glob (shop-*), or an expression between slashes"
-        onChange=${(event) => setParams({ [name]: event.target.value.trim() })} />
-      <datalist id=${`known-${name}`}>${known[name].map((each) => html`<option key=${each} value=${each} />`)}</datalist></span>`)}
+    ${TEXTS.map(([name, label], n) => html`<${TextFilter} key=${name} name=${name} label=${label} value=${params[name] || ''}
+      type=${n === 0 ? 'search' : 'text'} known=${known[name]} />`)}
     ${params.connection ? html`<button class="small" onClick=${() => setParams({ connection: '' })}>connection ${params.connection}<${Icon} name="close" /></button>` : null}
     <label class="check"><input type="checkbox" checked=${Boolean(params.errors_only)}
       onChange=${(event) => setParams({ errors_only: event.target.checked ? '1' : '' })} />errors</label>
@@ -172,6 +169,18 @@ function Filters({ params, model, version }) {
       onChange=${(event) => setParams({ rules_only: event.target.checked ? '1' : '' })} />touched by rules</label>
     ${any ? html`<button class="small plain" onClick=${clearFilters}>Clear</button>` : null}
   </div>`;
+}
+
+/** A condition that is taken when it is typed to its end; new requests do not disturb the typing. */
+function TextFilter({ name, label, value, type, known }) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  return html`<span class="filter">
+    <input type=${type} aria-label=${label} placeholder=${label} list=${`known-${name}`} value=${text}
+      autocomplete="off" spellcheck="false" title="a glob (shop-*), or an expression between slashes"
+      onInput=${(event) => setText(event.target.value)}
+      onChange=${(event) => setParams({ [name]: event.target.value.trim() })} />
+    <datalist id=${`known-${name}`}>${known.map((each) => html`<option key=${each} value=${each} />`)}</datalist></span>`;
 }
 
 // --- Lanes -----------------------------------------------------------------------------------
