@@ -187,7 +187,7 @@ const is = (p, only) => ({
 // Transactions have a page of their own: a busy producer would fill the list.
 const KINDS = ['election', 'broker', 'topics', 'group', 'action', 'fault', 'clock'];
 const MINUTE_MS = 60_000;
-const SHOWN = 200;
+const SHOWN = 100;
 
 /** The events of the last minute, newest first: the first call looks back, others go on. */
 function useChanges() {
