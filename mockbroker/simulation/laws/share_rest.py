@@ -42,6 +42,8 @@ class RecordsAreDecided(ShareLaw):
             for topic_id, index in partitions:
                 partition = observe.partition_of(self.laws.cluster, topic_id, index)
                 state = states.get(SharePartitionKey(group, topic_id, index))
+                if self.is_excused((group, topic_id, index)):
+                    continue  # a leader keeps what it has read of a state that begins anew
                 if partition is None or state is None or state.start_offset < 0:
                     continue  # without a start offset nothing was acknowledged
                 self._judge(group, partition, state)

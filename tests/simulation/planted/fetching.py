@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.core.fetching import fetch_session
-from mockbroker.core.fetching.fetch_session import FetchSessionCache
+from mockbroker.core.fetching.fetch_session import FetchSession, FetchSessionCache
 from mockbroker.core.purgatory.delayed_operation import DelayedOperation
 from mockbroker.handlers import fetch_read
 from mockbroker.handlers.fetch import DelayedFetch
@@ -73,9 +73,9 @@ def waiting_fetch_has_no_timeout() -> Planting:
 @planted("A session that goes on forgets none of its partitions.")
 def sessions_forget_nothing() -> Planting:
     return rewritten(
-        FetchSessionCache.open_context,
-        "session.targets.pop((topic, partition), None)",
-        "session.targets.get((topic, partition))",
+        FetchSession.change,
+        "gone = targets.pop((topic_key, index), None)",
+        "gone = targets.get((topic_key, index))",
     )
 
 
