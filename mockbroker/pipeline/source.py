@@ -59,6 +59,7 @@ OPTIONS = ("url", "token", "table", "startingSeq", "maxEntriesPerBatch")
 _NOT_COLUMNS = ("targets", "message")
 _KINDS = {
     "part": "int32",
+    "cause_seq": "int64",
     "from_broker": "int32",
     "to_broker": "int32",
     "instance_id": "string",
