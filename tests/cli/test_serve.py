@@ -373,7 +373,9 @@ def test_a_reader_of_the_trace_may_go_away() -> None:
 
 @pytest.fixture
 def busy() -> Iterator[Served]:
-    """A cluster with open connections, one of which waits for an answer."""
+    """A cluster with open connections, one of which waits for an answer. That takes longer than
+    `Served.stop` waits for the end.
+    """
     with Served("--topic", "t", "--admin-port", "0") as served:
         connections = [Connection(*address) for address in served.addresses]
         for connection in connections:
@@ -381,7 +383,7 @@ def busy() -> Iterator[Served]:
         with Client(served.bootstrap_servers) as client:
             leader = client.leader("t", 0)
             wanted = FetchTopic("t", partitions=[FetchPartition(partition_max_bytes=1 << 20)])
-            request = FetchRequest(max_wait_ms=60_000, min_bytes=1, topics=[wanted])
+            request = FetchRequest(max_wait_ms=600_000, min_bytes=1, topics=[wanted])
             leader.write(request, 12)
             yield served
         for connection in connections:
@@ -394,7 +396,6 @@ def test_a_signal_ends_it_at_once_and_cleanly(busy: Served, number: signal.Signa
     addresses = busy.addresses
     ended = busy.stop(number)
     assert (ended.code, ended.stderr) == (0, "")
-    assert ended.took_s < 5
     for address in addresses:
         with socket.socket() as free:
             free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -33,7 +33,6 @@ class Ended(NamedTuple):
     code: int
     stdout: str
     stderr: str
-    took_s: float
 
 
 class Served:
@@ -115,28 +114,22 @@ class Served:
 
     def stop(self, *signals: int) -> Ended:
         """Send these signals (SIGTERM, without any) and wait for the end."""
-        started_s = time.monotonic()
         for number in signals or (signal.SIGTERM,):
             self.process.send_signal(number)
         stdout, stderr = self.process.communicate(timeout=STOP_TIMEOUT_S)
-        took_s = time.monotonic() - started_s
         text = (self._stderr + (stderr or b"")).decode()
-        return Ended(
-            self.process.returncode, self.ready_line + "\n" + stdout.decode(), text, took_s
-        )
+        return Ended(self.process.returncode, self.ready_line + "\n" + stdout.decode(), text)
 
 
 def serve_and_fail(*arguments: str | Path) -> Ended:
     """Run `mockbroker serve` that is expected to end by itself."""
-    started_s = time.monotonic()
     done = subprocess.run(
         [*_RUN, "serve", *map(str, arguments)],
         capture_output=True,
         check=False,
         timeout=READY_TIMEOUT_S,
     )
-    took_s = time.monotonic() - started_s
-    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode(), took_s)
+    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def free_block(count: int) -> int:
