@@ -262,7 +262,7 @@ def test_what_commands_print_is_json_on_demand(run: Run) -> None:
 # Commands without --json.
 PRINT_NO_DATA = {
     "stop", "fault clear", "fault release", "fault remove", "settle", "reset",
-    "snapshot restore", "snapshot take",
+    "snapshot restore", "snapshot take", "journal save",
 }  # fmt: skip
 HAVE_OTHER_FORMS = {
     "serve": "--ready-file NAME.json",
@@ -272,6 +272,7 @@ HAVE_OTHER_FORMS = {
     "fault export": "YAML or Python, which is what it is for",
     "simulate": "--out DIR",
     "token": "one token",
+    "console": "one address",
 }
 
 
