@@ -314,7 +314,7 @@ def test_a_disk_that_is_full_ends_the_process_with_one_line_and_loses_nothing(tm
         with Client(served.bootstrap_servers) as client:
             assert client.list_offsets("t")[0].offset == acknowledged
             client.produce("t", [b"goes on"])
-        _, _, stderr_text, _ = served.stop()
+        stderr_text = served.stop().stderr
     assert "cut off at byte" in stderr_text
 
 

@@ -15,7 +15,7 @@ from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
 from mockbroker.server.config import TopicSpec
-from tests.support.python_transactions import Fenced, Make, TransactionalProducer
+from tests.support.python_transactions import Failed, Fenced, Make, TransactionalProducer
 from tests.support.transactional_id import (
     ID,
     committed,
@@ -140,7 +140,17 @@ def test_the_coordinator_stops_in_an_orderly_way(
         kafka.broker(coordinator(kafka)).stop()
         producer.begin()
         producer.send("t", "next")
-        producer.commit()
+        try:
+            producer.commit()
+        except Failed as error:
+            # franz-go may still dial the coordinator that has stopped. It then cannot tell what
+            # became of the transaction, and wants it aborted.
+            if "unable to dial" not in str(error):
+                raise
+            producer.abort()
+            producer.begin()
+            producer.send("t", "next")
+            producer.commit()
         wait_for_state(kafka, "CompleteCommit")
     expected = ["first", "second", "next"] if end == "commit" else ["next"]
     assert committed(kafka, len(expected)) == expected

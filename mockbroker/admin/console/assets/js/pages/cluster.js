@@ -69,11 +69,11 @@ function Brokers({ live }) {
   const add = () => askForm({
     title: 'Add a broker', yes: 'Add',
     schema: { required: ['node'], properties: { node: { type: 'integer', description: 'Its node id.' }, rack: { type: 'string' } } },
-    value: { node: Math.max(0, ...(poll.data || []).map((b) => b.node_id)) + 1 },
+    value: { node: Math.max(0, ...poll.data.map((b) => b.node_id)) + 1 },
     submit: (value) => act('add_broker', value, { said: `Broker ${value.node} runs. It has no replicas yet.` }),
     copy: (value) => formsOfAction('add_broker', value),
   });
-  return html`<${Panel} title="Brokers" flush actions=${live ? html`<button class="small" onClick=${add}><${Icon} name="plus" />Add broker</button>` : null}>
+  return html`<${Panel} title="Brokers" flush actions=${live && poll.data ? html`<button class="small" onClick=${add}><${Icon} name="plus" />Add broker</button>` : null}>
     <${Loaded} poll=${poll} what="the brokers">${(brokers) => html`<${Table} label="Brokers" columns=${columns} rows=${brokers}
       rowKey=${(b) => String(b.node_id)} sort="node_id" maxRows=${10}
       onOpen=${(b) => setParams({ broker: String(b.node_id) })} empty=${html`<${Empty} title="No broker is known at this moment" />`} />`}<//><//>`;
