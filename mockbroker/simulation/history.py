@@ -357,8 +357,12 @@ class History:
     Turns are numbers that give an order within one millisecond.
     """
 
-    def __init__(self, now_ms: Callable[[], int]) -> None:
+    def __init__(self, now_ms: Callable[[], int], *, limits_precede_reads: bool = False) -> None:
+        """`limits_precede_reads`: brokers note the high watermark and the last stable offset of an
+        answer before they read its records, which may then lie above them (Partition.readRecords).
+        """
         self.now_ms = now_ms
+        self.limits_precede_reads = limits_precede_reads
         self.sent: list[Sent] = []
         self.acked: list[Sent] = []
         self.transactions: list[Transaction] = []

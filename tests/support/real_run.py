@@ -62,7 +62,7 @@ class RealRun:
         self.plan = plan
         self.kafka = kafka
         self.lock = threading.Lock()
-        self.history = History(_now_ms)
+        self.history = History(_now_ms, limits_precede_reads=True)
         self.laws = HistoryLaws(self.history)
         self.counts: Counter[str] = Counter()
         self._admin = RealAdmin(kafka, [topic.name for topic in plan.settings.topics])

@@ -396,7 +396,7 @@ class Reading(SimulatedClient):
                 break  # an incomplete batch
             at += _LENGTH_OVERHEAD + length
             last = base + delta
-            if base >= limit:
+            if base >= limit and not history.limits_precede_reads:
                 self._misfit(f"was given {tp[0]}-{tp[1]} at {base}, and told to read below {limit}")
             while aborted and aborted[0][0] <= last:
                 active.add(aborted.pop(0)[1])
