@@ -16,6 +16,7 @@ from mockbroker_protocol.messages.leave_group import LeaveGroupRequest, MemberId
 from tests.support.member_process import MemberProcess
 from tests.support.members import Member, Members, look
 from tests.support.request_log import Exchange, RequestLog
+from tests.support.waiting import wait_until
 from tests.support.watched import fill
 
 LONG = {"session_timeout_ms": 60_000}
@@ -223,24 +224,47 @@ def test_no_heartbeat_while_joining_and_one_soon_after(
         assert ApiKey.SYNC_GROUP in order
 
 
+JOINS_WITHIN_S = 10.0
+
+
+def beating(kafka: Cluster, log: RequestLog) -> KafkaConsumer:
+    """A member that has its partitions and sends heartbeats.
+
+    This client's task for heartbeats may fail while it joins. A poll mostly starts it anew; where
+    it does not, another client takes the place of this one.
+    """
+    for _ in range(3):
+        consumer = KafkaConsumer(
+            bootstrap_servers=kafka.bootstrap_servers,
+            group_id="g",
+            heartbeat_interval_ms=300,
+            session_timeout_ms=3_000,  # a client that gets no CPU for so long leaves
+            enable_auto_commit=False,
+        )
+        assert consumer.partitions_for_topic("t")
+        consumer.subscribe(["t"])
+        log.clear()
+
+        def beats(consumer: KafkaConsumer = consumer) -> bool:
+            consumer.poll(timeout_ms=50)
+            return len(consumer.assignment()) == 4 and bool(log.of(ApiKey.HEARTBEAT))
+
+        try:
+            wait_until(beats, JOINS_WITHIN_S, "a heartbeat")
+        except AssertionError:
+            consumer.close()
+        else:
+            return consumer
+    raise AssertionError("the client sends no heartbeats")
+
+
 @pytest.mark.covers("S207", "S209")
 def test_heartbeats_come_at_their_interval_while_nobody_polls(
     kafka: Cluster, log: RequestLog
 ) -> None:
     """A thread of the client's own sends them; nothing else is needed to stay a member."""
-    consumer = KafkaConsumer(
-        bootstrap_servers=kafka.bootstrap_servers,
-        group_id="g",
-        heartbeat_interval_ms=300,
-        session_timeout_ms=3_000,  # a client that gets no CPU for so long leaves
-        enable_auto_commit=False,
-    )
+    consumer = beating(kafka, log)
     try:
-        assert consumer.partitions_for_topic("t")
-        consumer.subscribe(["t"])
-        # A poll starts the client's heartbeats anew if their task has failed while it joined.
-        while len(consumer.assignment()) < 4 or not log.of(ApiKey.HEARTBEAT):
-            consumer.poll(timeout_ms=50)
         before = look(kafka, "g")
         log.clear()
         beats = log.wait_for(ApiKey.HEARTBEAT, count=12)  # longer than a session
