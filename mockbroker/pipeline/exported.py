@@ -58,12 +58,15 @@ def _add_operations(directory: Path, operations: Iterable[Mapping[str, Any]]) ->
 def main() -> None:
     import msgspec
 
+    from mockbroker.extras import missing
     from mockbroker.pipeline.store import StoreError
 
     try:
         report = report_of_export(sys.stdin.buffer.read())
     except StoreError as error:
         sys.exit(str(error))
+    except ModuleNotFoundError as error:
+        sys.exit(missing("the audit needs", error.name or "more"))
     sys.stdout.buffer.write(msgspec.json.encode(as_data(report)))
 
 
