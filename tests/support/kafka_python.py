@@ -23,7 +23,8 @@ def subscribe(consumer: KafkaConsumer, *topics: str, **listener: Any) -> None:
     """Subscribe, and wait for the topics' metadata.
 
     A leader that joins before it knows a topic's partitions assigns none of them, for good; and a
-    member that hears of the topics' metadata after its join joins again.
+    member that hears of the topics' metadata after its join joins again. A poll that ends in that
+    second join leaves the member without heartbeats.
     """
     consumer.subscribe(topics, **listener)
     for topic in topics:

@@ -14,6 +14,7 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 from mockbroker import Cluster
 from mockbroker.client import Client
 from mockbroker_protocol.consumer_protocol import decode_subscription
+from tests.support.kafka_python import subscribe
 from tests.support.members import Members, Partition, look
 from tests.support.watched import fill
 
@@ -69,9 +70,7 @@ def kafka_python(kafka: Cluster, name: str, assignor: Any) -> KafkaConsumer:
         heartbeat_interval_ms=50,
         partition_assignment_strategy=[assignor],
     )
-    # Else it may join, and even lead, before it knows how many partitions there are.
-    assert consumer.partitions_for_topic("t")
-    consumer.subscribe(["t"])
+    subscribe(consumer, "t")
     return consumer
 
 

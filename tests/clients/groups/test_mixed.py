@@ -13,6 +13,7 @@ from kafka import KafkaConsumer
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from mockbroker import Cluster
+from tests.support.kafka_python import subscribe
 from tests.support.members import Members, look
 from tests.support.watched import fill
 
@@ -63,8 +64,7 @@ def python(kafka: Cluster) -> Iterator[KafkaConsumer]:
         heartbeat_interval_ms=50,
         partition_assignment_strategy=[RangePartitionAssignor],
     )
-    assert consumer.partitions_for_topic("t")
-    consumer.subscribe(["t"])
+    subscribe(consumer, "t")
     yield consumer
     consumer.close()
 

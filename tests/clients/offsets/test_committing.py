@@ -13,6 +13,7 @@ from kafka import KafkaConsumer
 
 from mockbroker import Cluster
 from mockbroker_protocol import ApiKey
+from tests.support.kafka_python import subscribe
 from tests.support.member_process import MemberProcess
 from tests.support.members import Member, Members, Partition, text_of
 from tests.support.request_log import Exchange, RequestLog
@@ -88,8 +89,7 @@ def test_a_client_that_commits_while_polling_does_not_when_nobody_polls(
         auto_commit_interval_ms=50,
     )
     try:
-        assert consumer.partitions_for_topic("t")
-        consumer.subscribe(["t"])
+        subscribe(consumer, "t")
         read = 0
         while read < 5:
             read += sum(map(len, consumer.poll(timeout_ms=50).values()))

@@ -84,8 +84,8 @@ def match_of_librdkafka(kafka: Cluster, pattern: str) -> set[str]:
 def match_of_kafka_python(kafka: Cluster, pattern: str) -> set[str]:
     consumer = KafkaConsumer(bootstrap_servers=kafka.bootstrap_servers, group_id="g")
     try:
-        assert consumer.partitions_for_topic("topic")
         consumer.subscribe(pattern=pattern)
+        assert consumer.partitions_for_topic("topic")
         deadline = time.monotonic() + 20
         while not consumer.assignment() and time.monotonic() < deadline:
             consumer.poll(timeout_ms=50)
