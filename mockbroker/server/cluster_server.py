@@ -305,7 +305,8 @@ class ClusterServer:
         elif broker.state == PAUSED:
             host.gate.close()
         else:
-            host.stop(reset=broker.stopped_how == UNCLEAN)
+            keep_ports = broker.state == STOPPED
+            host.stop(reset=broker.stopped_how == UNCLEAN, keep_ports=keep_ports)
 
     def _durable(self, transport: Transport) -> Transport:
         """The transport whose responses wait for the data directory, if there is one."""

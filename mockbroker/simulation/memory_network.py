@@ -57,12 +57,13 @@ class MemoryNetwork:
         self.rng = rng
         self.wires = wires
         self._ports: dict[int, MemoryAcceptor] = {}
+        self._reserved: set[int] = set()
         self._next_port = FIRST_PORT
         self._next_client_port = FIRST_CLIENT_PORT
 
     def listen(self, host: str, port: int) -> MemoryAcceptor:
         """As `Network.listen`."""
-        if port in self._ports:
+        if port in self._ports or port in self._reserved:
             raise ServerError(f"cannot listen on {host}:{port}: Address already in use")
         if not port:
             while self._next_port in self._ports:
@@ -73,6 +74,12 @@ class MemoryNetwork:
             raise ServerError(f"cannot listen on {host}:{port}: no such port")
         opened = self._ports[port] = MemoryAcceptor(self, port)
         return opened
+
+    def reserve(self, host: str, port: int) -> MemoryReservation:
+        """As `Network.reserve`."""
+        if port in self._ports or port in self._reserved:
+            raise ServerError(f"cannot listen on {host}:{port}: Address already in use")
+        return MemoryReservation(self._reserved, port)
 
     async def run(self) -> None:
         """As `Network.run`: nothing, because bytes in flight arrive by callbacks of the clock."""
@@ -116,6 +123,20 @@ class MemoryNetwork:
     def forget(self, number: int) -> None:
         """A port is closed."""
         del self._ports[number]
+
+
+class MemoryReservation:
+    """The port of a stopped broker; a `Reservation`."""
+
+    def __init__(self, reserved: set[int], port: int) -> None:
+        """`reserved` has the reserved ports of a network."""
+        self._reserved = reserved
+        self._port = port
+        reserved.add(port)
+
+    def close(self) -> None:
+        """As `Reservation.close`."""
+        self._reserved.discard(self._port)
 
 
 class MemoryAcceptor:

@@ -222,6 +222,14 @@ def test_a_port_is_free_taken_or_closed() -> None:
             await early.receive_some()
         with pytest.raises(ConnectionRefusedError):
             await network.connect(first.port)
+        kept = network.reserve("127.0.0.1", first.port)
+        takes: list[Callable[[str, int], object]] = [network.listen, network.reserve]
+        for taken in takes:
+            with pytest.raises(ServerError, match=f"{first.port}: Address already in use"):
+                taken("127.0.0.1", first.port)
+        with pytest.raises(ConnectionRefusedError):
+            await network.connect(first.port)
+        kept.close()
         assert network.listen("127.0.0.1", first.port).port == first.port
 
     virtual_run(main, seed=1)

@@ -1,7 +1,7 @@
 """Listening on the ports of brokers: TCP, or another network for a simulation.
 
-A *network* opens acceptors. An *acceptor* listens on one port of a broker. A *link* is the
-transport of one accepted client.
+A *network* opens acceptors. An *acceptor* listens on one port of a broker. A *reservation* keeps
+the port of a stopped broker. A *link* is the transport of one accepted client.
 """
 
 from __future__ import annotations
@@ -63,11 +63,25 @@ class Acceptor(Protocol):
         ...
 
 
+class Reservation(Protocol):
+    """Keeps a port for a broker that is stopped; clients are refused."""
+
+    def close(self) -> None:
+        """Release the port. Idempotent."""
+        ...
+
+
 class Network(Protocol):
     """The network that brokers listen on."""
 
     def listen(self, host: str, port: int) -> Acceptor:
         """Listen on a port, a free one for 0. Raises ServerError that names the address."""
+        ...
+
+    def reserve(self, host: str, port: int) -> Reservation:
+        """Keep a port that was closed from other programs. Raises ServerError that names the
+        address.
+        """
         ...
 
     async def run(self) -> None:
@@ -87,7 +101,15 @@ class SocketNetwork:
 
     def listen(self, host: str, port: int) -> SocketAcceptor:
         """As `Network.listen`."""
-        return SocketAcceptor(_listening(host, port), self._pipelined)
+        sock = _bound(host, port)
+        sock.listen(LISTEN_BACKLOG)
+        return SocketAcceptor(sock, self._pipelined)
+
+    def reserve(self, host: str, port: int) -> socket.socket:
+        """As `Network.reserve`: neither a bind to port 0 nor an outgoing connection gets the port
+        of a socket that is bound and does not listen.
+        """
+        return _bound(host, port)
 
     async def run(self) -> None:
         """As `Network.run`."""
@@ -146,8 +168,8 @@ class SocketAcceptor:
                 break
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises ServerError that names the address."""
+def _bound(host: str, port: int) -> socket.socket:
+    """A bound socket. Raises ServerError that names the address."""
     try:
         family, kind, proto, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -159,7 +181,6 @@ def _listening(host: str, port: int) -> socket.socket:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.setblocking(False)
         sock.bind(address)
-        sock.listen(LISTEN_BACKLOG)
     except OSError as error:
         sock.close()
         raise ServerError(f"cannot listen on {host}:{port}: {error.strerror}") from None

@@ -24,7 +24,7 @@ from mockbroker.server.network.throttling import sleep_ms
 if TYPE_CHECKING:
     from mockbroker.core.brokers.broker import Broker
     from mockbroker.core.cluster import Cluster
-    from mockbroker.server.network.acceptor import Acceptor, Link, Network
+    from mockbroker.server.network.acceptor import Acceptor, Link, Network, Reservation
     from mockbroker.server.network.stats import Stats
 
 
@@ -93,6 +93,7 @@ class SocketServer:
         self._connect = connect
         self._port_numbers: dict[str, int] = {}  # by listener; a restarted broker keeps its ports
         self._acceptors: list[tuple[Acceptor, ListenerSpec]] = []
+        self._reservations: list[Reservation] = []  # of a stopped broker
         self._connections: dict[ClientConnection, None] = {}  # in the order of their arrival
         self._nursery: trio.Nursery | None = None
 
@@ -107,6 +108,7 @@ class SocketServer:
         """
         if self.up:
             return
+        self._release_ports()
         try:
             for listener in self._listeners:
                 port = 0 if new_ports else self._port_numbers.get(listener.name, listener.port)
@@ -123,9 +125,17 @@ class SocketServer:
         if self._nursery is not None:
             self._start_accepting(self._nursery)
 
-    def stop(self, *, reset: bool) -> None:
-        """Close the ports and every connection, with RST when `reset`. Idempotent."""
+    def stop(self, *, reset: bool, keep_ports: bool = False) -> None:
+        """Close the ports and every connection, with RST when `reset`. Idempotent.
+
+        With `keep_ports`, no other program gets the ports until `bind`.
+        """
+        closed = [(listener.host, acceptor.port) for acceptor, listener in self._acceptors]
         self._close_acceptors()
+        if keep_ports:
+            self._reserve(closed)
+        else:
+            self._release_ports()
         for connection in list(self._connections):
             connection.abort(reset=reset)
         self.gate.open()
@@ -163,6 +173,18 @@ class SocketServer:
         for acceptor, _ in self._acceptors:
             acceptor.close()
         self._acceptors.clear()
+
+    def _reserve(self, addresses: Sequence[tuple[str, int]]) -> None:
+        for host, port in addresses:
+            try:
+                self._reservations.append(self._network.reserve(host, port))
+            except ServerError as error:
+                log.warning("broker %d cannot keep its port: %s", self.broker.node_id, error)
+
+    def _release_ports(self) -> None:
+        for reservation in self._reservations:
+            reservation.close()
+        self._reservations.clear()
 
     def run_in(self, nursery: trio.Nursery) -> None:
         """Accept from now on, and after each later `bind`, in tasks of `nursery`."""

@@ -97,6 +97,39 @@ def test_a_broker_comes_back_on_the_same_port_or_on_a_new_one(kafka: Cluster) ->
     ping(connect(kafka, 1))
 
 
+def takes_port(port: int) -> bool:
+    """Whether another program could get a port to which no client has connected."""
+    with socket.socket() as other:
+        try:
+            other.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def test_the_port_of_a_stopped_broker_is_kept_for_its_return(kafka: Cluster) -> None:
+    """No other program gets the port meanwhile, and clients are refused."""
+    for node_id, how in ((1, "controlled"), (2, "unclean")):
+        _, port = kafka.endpoint(node_id)
+        kafka.broker(node_id).stop(how=how)
+        assert not takes_port(port)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
+        kafka.broker(node_id).start()
+        assert kafka.endpoint(node_id)[1] == port
+        ping(connect(kafka, node_id))
+
+
+def test_the_port_of_a_removed_broker_is_free(kafka: Cluster) -> None:
+    """Nobody comes back there, whether the broker ran or was stopped before."""
+    ports = [kafka.endpoint(node_id)[1] for node_id in (1, 2)]
+    kafka.broker(2).stop()
+    kafka.broker(2).remove()
+    assert takes_port(ports[1])
+    kafka.stop()
+    assert takes_port(ports[0])
+
+
 def test_stopping_and_starting_twice_changes_nothing(kafka: Cluster) -> None:
     """Both are idempotent."""
     host = kafka.server.socket_servers[1]
