@@ -21,6 +21,7 @@ KINDS: Mapping[str, str] = {
     "remove": "records were removed from the log of a partition",
     "marker": "a transaction marker was written to a partition",
     "topics": "topics were created or deleted",
+    "configs": "configs of a topic, brokers, a group or client metrics were set or deleted",
     "commit": "a coordinator wrote a committed offset of a group",
     "offset_removed": "a group's committed offset expired or was deleted",
     "group": "a group went from one state to another",
@@ -231,13 +232,14 @@ class MarkerWritten(Event, frozen=True, gc=False):
 
 
 class ChangedTopic(msgspec.Struct, frozen=True):
-    """A created or deleted topic: its name, its id in Kafka's text form, and the replicas of each
-    partition.
+    """A created or deleted topic: its name, its id in Kafka's text form, the replicas of each
+    partition, and its own configs.
     """
 
     topic: str
     topic_id: str
     assignment: tuple[tuple[int, ...], ...]
+    configs: Mapping[str, str] = {}
 
 
 class TopicsChanged(Event, frozen=True):
@@ -250,6 +252,30 @@ class TopicsChanged(Event, frozen=True):
     kind: ClassVar[str] = "topics"
     created: tuple[ChangedTopic, ...]
     deleted: tuple[ChangedTopic, ...]
+
+
+class ChangedConfig(msgspec.Struct, frozen=True):
+    """A config that was set or deleted: its value before and its new one, null for the default.
+    `[hidden]` stands for the value of a password, and of a broker config that no table has.
+    """
+
+    name: str
+    former: str | None
+    value: str | None
+
+
+class ConfigsChanged(Event, frozen=True):
+    """Configs of one resource were set or deleted by a request, an action or a restore.
+
+    `resource_type` is topic, broker, group or client_metrics; a broker with an empty
+    `resource_name` stands for all brokers. `configs` have the former and the new `value` of each
+    changed config. The configs of a new topic are in `TopicsChanged`.
+    """
+
+    kind: ClassVar[str] = "configs"
+    resource_type: str
+    resource_name: str
+    configs: tuple[ChangedConfig, ...]
 
 
 class PreferredElectionFailed(Event, frozen=True, gc=False):

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from mockbroker.core.configs.alter import ResourceType as ConfigResourceType
 from mockbroker.core.configs.alter import check_changes
+from mockbroker.core.configs.resources import ResourceType as ConfigResourceType
 from mockbroker.core.errors import ApiError
 from mockbroker.core.security.acls import CLUSTER_NAME, Operation, ResourceType
 from mockbroker.handlers.authorization import (

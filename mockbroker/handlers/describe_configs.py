@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mockbroker.core.configs.alter import ResourceType
 from mockbroker.core.configs.docs import documentation_of
+from mockbroker.core.configs.resources import ResourceType
 from mockbroker.core.configs.values import ConfigSource
 from mockbroker.core.configs.views import (
     ConfigEntry,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.configs.alter import ResourceType
+from mockbroker.core.configs.resources import ResourceType
 from mockbroker.core.security.acls import Operation
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api

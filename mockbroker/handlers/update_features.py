@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.configs.control import MIN_ISR
+from mockbroker.core.configs.resources import ResourceType, set_overrides
 from mockbroker.core.errors import ApiError
 from mockbroker.core.security.acls import Operation
 from mockbroker.handlers.api_versions import served_level
@@ -103,6 +104,6 @@ def _apply(cluster: Cluster, levels: dict[str, int]) -> None:
             if broker.has_share_partitions:
                 broker.share_partitions.unload()
     if cluster.features.level("eligible.leader.replicas.version") > 0:
-        defaults = cluster.configs.dynamic_default
-        defaults.setdefault(MIN_ISR, str(cluster.config(MIN_ISR)))
-        cluster.configs_changed()
+        min_isr = {MIN_ISR: str(cluster.config(MIN_ISR))}
+        defaults = {**min_isr, **cluster.configs.dynamic_default}
+        set_overrides(cluster, ResourceType.BROKER, "", defaults)

@@ -73,6 +73,17 @@ def test_an_action_that_fails_says_so_in_a_sentence(orders: Cluster, console: Op
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+def test_a_changed_config_is_told_with_both_values(orders: Cluster, console: OpenConsole):
+    page = console(orders, "cluster")
+    changes = page.get_by_role("table", name="Changes of the last minute")
+    orders.topic("orders").alter(configs={"retention.ms": "5"})
+    expect(changes.get_by_text("topic orders: retention.ms default → 5")).to_be_visible()
+    orders.act("alter_configs", kind="broker", name="", configs={"log.retention.ms": "9"})
+    expect(changes.get_by_text("all brokers: log.retention.ms default → 9")).to_be_visible()
+    orders.topic("orders").alter(configs={"retention.ms": None})
+    expect(changes.get_by_text("topic orders: retention.ms 5 → default")).to_be_visible()
+
+
 # -- the network -----------------------------------------------------------------------------------
 
 

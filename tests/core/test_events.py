@@ -7,6 +7,7 @@ from typing import ClassVar
 import pytest
 
 from mockbroker.core.cluster import Cluster
+from mockbroker.core.configs.resources import ResourceType, overrides_of, set_overrides
 from mockbroker.core.events import Event
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.journal.filters import EventMatcher, Filter
@@ -35,11 +36,12 @@ def test_a_new_event_is_declared_in_one_place_and_shown_by_the_journal():
 
 
 def test_topics_that_come_and_go_are_one_event_that_a_filter_finds_by_their_names():
-    """It has their ids, and the replicas of their partitions."""
+    """It has their ids, the replicas of their partitions, and their configs."""
     cluster = Cluster(now_ms=lambda: 7, seed=1)
     journal = Journal(lambda: 0)
     cluster.runtime.on_event.append(journal.event)
-    topic = cluster.create_topic("t", assignments={0: [1, 2], 1: [3, 1]})
+    configs = {"segment.ms": "7"}
+    topic = cluster.create_topic("t", assignments={0: [1, 2], 1: [3, 1]}, configs=configs)
     cluster.recreate_topic("t")
     reader = JournalReader(journal, lambda _: None)
     by_name = EventMatcher(Filter(kind=["topics"], topic="t"), 7)
@@ -48,11 +50,41 @@ def test_topics_that_come_and_go_are_one_event_that_a_filter_finds_by_their_name
         "topic": "t",
         "topic_id": uuid_text(topic.topic_id),
         "assignment": ((1, 2), (3, 1)),
+        "configs": {"segment.ms": "7"},
     }
     assert first.message == {"created": (described,), "deleted": ()}
     assert second.message["deleted"] == (described,)
     again = uuid_text(cluster.topics["t"].topic_id)
     assert second.message["created"] == ({**described, "topic_id": again},)
+
+
+@pytest.mark.parametrize(
+    ("resource", "config", "condition"),
+    [
+        ((ResourceType.TOPIC, "t"), "segment.ms", {"topic": "t"}),
+        ((ResourceType.BROKER, "2"), "log.cleaner.threads", {"broker": 2}),
+        ((ResourceType.GROUP, "t"), "consumer.session.timeout.ms", {"group": "t"}),
+        ((ResourceType.BROKER, ""), "log.retention.ms", {"where": {"resource_type": "broker"}}),
+        ((ResourceType.CLIENT_METRICS, "m"), "interval.ms", {"where": {"resource_name": "m"}}),
+    ],
+)
+def test_a_filter_finds_a_changed_config_by_its_resource(resource, config, condition):
+    cluster = Cluster(now_ms=lambda: 7, seed=1)
+    cluster.create_topic("t")
+    journal = Journal(lambda: 0)
+    cluster.runtime.on_event.append(journal.event)
+    kind, name = resource
+    present = overrides_of(cluster, kind, name)
+    set_overrides(cluster, ResourceType.BROKER, "1", {"log.segment.bytes": "46000"})
+    set_overrides(cluster, kind, name, {**present, config: "46000"})
+    matches = EventMatcher(Filter(kind=["configs"], **condition), 7)
+    found = list(filter(matches, JournalReader(journal, lambda _: None).events(messages=True)))
+    assert found[-1].message == {
+        "resource_type": kind.name.lower(),
+        "resource_name": name,
+        "configs": ({"name": config, "former": None, "value": "46000"},),
+    }
+    assert len(found) == (2 if condition.get("where") == {"resource_type": "broker"} else 1)
 
 
 def test_what_concerns_a_topic_comes_behind_the_event_that_it_was_created():

@@ -13,7 +13,8 @@ import pytest
 
 from mockbroker import Cluster
 from mockbroker.client.connection import Connection
-from mockbroker.core.configs.alter import Op, ResourceType
+from mockbroker.core.configs.alter import Op
+from mockbroker.core.configs.resources import ResourceType
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

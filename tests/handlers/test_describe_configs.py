@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.configs.alter import ResourceType
+from mockbroker.core.configs.resources import ResourceType
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_configs import (
     DescribeConfigsRequest,

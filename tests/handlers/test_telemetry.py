@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker.core.configs.alter import ResourceType
+from mockbroker.core.configs.resources import ResourceType
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.restore import restore
 from mockbroker.core.telemetry import telemetry as module

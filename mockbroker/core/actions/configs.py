@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from mockbroker.core.actions.registry import action
-from mockbroker.core.configs.alter import ResourceType, alter_incrementally, set_or_deleted
+from mockbroker.core.configs.alter import alter_incrementally, set_or_deleted
+from mockbroker.core.configs.resources import ResourceType
 from mockbroker.core.errors import ActionError
 from mockbroker_protocol.types import parse_integer
 

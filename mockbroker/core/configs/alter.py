@@ -1,8 +1,7 @@
 """Changes of the configs of a resource.
 
-A *resource* is a topic, a broker (or all brokers), a group, a client metrics subscription or the
-loggers of a broker. AlterConfigs replaces all its overrides, IncrementalAlterConfigs applies
-operations to them. Both then run the checks of Kafka's broker and controller, in the same order.
+AlterConfigs replaces all overrides of a resource, IncrementalAlterConfigs applies operations to
+them. Both then run the checks of Kafka's broker and controller, in the same order.
 
 Source: ConfigAdminManager, ConfigurationControlManager.
 """
@@ -11,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.configs.control import (
     LOG_LEVELS,
@@ -30,6 +29,7 @@ from mockbroker.core.configs.defs import (
     ConfigDef,
     ConfigType,
 )
+from mockbroker.core.configs.resources import ResourceType, overrides_of, set_overrides
 from mockbroker.core.errors import ApiError
 from mockbroker.core.metadata.topic import why_invalid_name
 from mockbroker.core.replication.elections import clear_eligible_leaders
@@ -39,18 +39,6 @@ from mockbroker_protocol.types import parse_integer
 if TYPE_CHECKING:
     from mockbroker.core.brokers.broker import Broker
     from mockbroker.core.cluster_state import ClusterState
-
-K = TypeVar("K", int, str)
-
-
-class ResourceType(IntEnum):
-    """The types of resources (ConfigResource.Type), with their codes in messages."""
-
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-    GROUP = 32
 
 
 class Op(IntEnum):
@@ -123,7 +111,7 @@ def alter_incrementally(
         for change in changes:
             if change.op not in Op._value2member_map_:
                 raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {change.op}")
-    overrides = dict(_overrides(cluster, known, name))
+    overrides = dict(overrides_of(cluster, known, name))
     for change in changes:
         _apply(known, overrides, change)
     written = [change.name for change in changes]
@@ -162,7 +150,7 @@ def _replace(
         case ResourceType.BROKER:
             node_id = _broker_name(broker, name)
             check_broker_configs(cluster.replication_control, overrides, node_id)
-            before = _overrides(cluster, kind, name)
+            before = overrides_of(cluster, kind, name)
             check_min_isr_stays(cluster.replication_control, before, overrides, written, node_id)
         case ResourceType.GROUP:
             if not name:
@@ -176,8 +164,8 @@ def _replace(
             check_client_metrics_configs(overrides)
     if validate_only:
         return
-    min_isr = _overrides(cluster, kind, name).get(MIN_ISR)
-    _store(cluster, kind, name, dict(overrides))
+    min_isr = overrides_of(cluster, kind, name).get(MIN_ISR)
+    set_overrides(cluster, kind, name, overrides)
     if kind is ResourceType.TOPIC and min_isr != overrides.get(MIN_ISR):
         clear_eligible_leaders(cluster.replication_control, [cluster.topics[name]])
     elif kind is ResourceType.BROKER and MIN_ISR in written:
@@ -221,48 +209,6 @@ def _check_topic(cluster: ClusterState, name: str, overrides: Mapping[str, str])
     check_topic_configs(cluster.configs, overrides)
     if name not in cluster.topics:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-
-
-def _overrides(cluster: ClusterState, kind: ResourceType, name: str) -> Mapping[str, str]:
-    match kind:
-        case ResourceType.TOPIC:
-            topic = cluster.topics.get(name)
-            return {} if topic is None else topic.configs.overrides
-        case ResourceType.BROKER:
-            if not name:
-                return cluster.configs.dynamic_default
-            return cluster.configs.dynamic_broker.get(int(name), {})
-        case ResourceType.GROUP:
-            return cluster.configs.groups.get(name, {})
-        case _:
-            return cluster.configs.client_metrics.get(name, {})
-
-
-def _store(cluster: ClusterState, kind: ResourceType, name: str, overrides: dict[str, str]) -> None:
-    configs = cluster.configs
-    match kind:
-        case ResourceType.TOPIC:
-            cluster.replace_topic_configs(cluster.topics[name], overrides)
-        case ResourceType.BROKER:
-            if name:
-                _put(configs.dynamic_broker, int(name), overrides)
-            else:
-                configs.dynamic_default = overrides
-            cluster.configs_changed()
-        case ResourceType.GROUP:
-            _put(configs.groups, name, overrides)
-            configs.changed()
-        case _:
-            _put(configs.client_metrics, name, overrides)
-            configs.changed()
-
-
-def _put(store: dict[K, dict[str, str]], key: K, overrides: dict[str, str]) -> None:
-    """Set the overrides of a resource; one without overrides is removed."""
-    if overrides:
-        store[key] = overrides
-    else:
-        store.pop(key, None)
 
 
 def _apply(kind: ResourceType, overrides: dict[str, str], change: Change) -> None:

@@ -10,12 +10,10 @@ from typing import Any
 
 import msgspec
 
-from mockbroker.core.configs.defs import BROKER_CONFIGS
+from mockbroker.core.configs.secrets import HIDDEN, is_secret_config
 from mockbroker.core.ids import uuid_text
 from mockbroker_protocol.records import BatchHeader, RecordsError, split_batches
 from mockbroker_protocol.types import Buffer
-
-HIDDEN = "[hidden]"
 
 # Fields of these names are secrets in every message. An envelope may hold any request.
 SECRET_FIELDS = frozenset(
@@ -30,7 +28,6 @@ SECRET_FIELDS = frozenset(
         "server_key",
     )
 )
-_SECRET_CONFIGS = tuple(name for name, config in BROKER_CONFIGS.items() if config.sensitive)
 _UUID_BYTES = 16
 
 
@@ -47,11 +44,6 @@ def plain(message: msgspec.Struct) -> dict[str, Any]:
         else:
             shown[name] = _value(name, value)
     return shown
-
-
-def is_secret_config(name: object) -> bool:
-    """Whether a config of this name, perhaps with a listener's prefix, holds a password."""
-    return isinstance(name, str) and name.endswith(_SECRET_CONFIGS)
 
 
 def _value(name: str, value: object) -> Any:

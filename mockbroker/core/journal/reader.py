@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from mockbroker.core.events import OffsetCommitted, TopicsChanged
+from mockbroker.core.events import ConfigsChanged, OffsetCommitted, TopicsChanged
 from mockbroker.core.faults.rules import api_name
 from mockbroker.core.journal.deliveries import FetchOffsets, VisibleBatches
 from mockbroker.core.journal.entries import (
@@ -316,6 +316,9 @@ class JournalReader:
         elif isinstance(event, TopicsChanged):
             fields["targets"] = tuple((each.topic, -1) for each in (*event.created, *event.deleted))
             facts |= {name: msgspec.to_builtins(facts[name]) for name in ("created", "deleted")}
+        elif isinstance(event, ConfigsChanged):
+            fields = _resource(event)
+            facts["configs"] = msgspec.to_builtins(event.configs)
         elif "partitions" in facts:
             fields["targets"] = tuple((facts["topic"], index) for index in facts.pop("partitions"))
         elif facts.get("ranges"):
@@ -323,6 +326,17 @@ class JournalReader:
         if entry.cause_seq:
             fields["cause_seq"] = entry.cause_seq
         return _event_of(entry, event.kind, facts, fields)
+
+
+def _resource(event: ConfigsChanged) -> dict[str, Any]:
+    """The field of an event that names the resource, so that filters find it."""
+    match event.resource_type:
+        case "broker":
+            return {"broker": int(event.resource_name)} if event.resource_name else {}
+        case "topic" | "group":
+            return {event.resource_type: event.resource_name}
+        case _:
+            return {}
 
 
 def _event_of(

@@ -35,7 +35,16 @@ LONGEST_PART = 4
 
 # The events that are marks.
 MARK_KINDS = frozenset(
-    ("election", "broker", "group", "transaction", "topics", "unanswered", "share_session")
+    (
+        "election",
+        "broker",
+        "group",
+        "transaction",
+        "topics",
+        "configs",
+        "unanswered",
+        "share_session",
+    )
 )
 _FACT_MARKS = frozenset(("fault", "action", "clock"))
 

@@ -367,4 +367,5 @@ def _by_broker(partitions: Iterable[Partition]) -> dict[int, list[Partition]]:
 
 def _changed(topic: Topic) -> ChangedTopic:
     assignment = tuple(tuple(each.replicas) for each in topic.partitions)
-    return ChangedTopic(topic.name, uuid_text(topic.topic_id), assignment)
+    topic_id = uuid_text(topic.topic_id)
+    return ChangedTopic(topic.name, topic_id, assignment, topic.configs.overrides)

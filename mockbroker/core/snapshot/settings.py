@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.core.configs.resources import ResourceType, named_resources, set_overrides
 from mockbroker.core.quotas.client_quotas import ClientQuotas
 from mockbroker.core.security.sasl.scram_credential import ScramCredential
 from mockbroker.core.snapshot.image import BrokerImage, CredentialImage, SettingsImage
@@ -69,12 +70,7 @@ def put_settings(cluster: Cluster, image: SettingsImage) -> None:
 
     Static configs belong to the process of the cluster and stay.
     """
-    configs = cluster.configs
-    configs.dynamic_default = dict(image.default_configs)
-    configs.dynamic_broker = {node_id: dict(own) for node_id, own in image.broker_configs.items()}
-    configs.groups = {group: dict(own) for group, own in image.group_configs.items()}
-    configs.client_metrics = {name: dict(own) for name, own in image.client_metrics.items()}
-    configs.changed()
+    _put_configs(cluster, image)
     _put_features(cluster, image)
     _put_quotas(cluster.quotas, image)
     cluster.quotas.reset_measurements()
@@ -86,6 +82,17 @@ def put_settings(cluster: Cluster, image: SettingsImage) -> None:
         credentials.setdefault(each.user, {})[each.mechanism] = credential
     cluster.acls.replace(image.acls)
     cluster.delegation_tokens.replace(image.tokens)
+
+
+def _put_configs(cluster: Cluster, image: SettingsImage) -> None:
+    wanted: dict[tuple[ResourceType, str], dict[str, str]] = {
+        (ResourceType.BROKER, ""): image.default_configs,
+        **{(ResourceType.BROKER, str(node)): own for node, own in image.broker_configs.items()},
+        **{(ResourceType.GROUP, group): own for group, own in image.group_configs.items()},
+        **{(ResourceType.CLIENT_METRICS, name): own for name, own in image.client_metrics.items()},
+    }
+    for resource in dict.fromkeys((*named_resources(cluster), *wanted)):
+        set_overrides(cluster, *resource, wanted.get(resource, {}))
 
 
 def _put_features(cluster: Cluster, image: SettingsImage) -> None:

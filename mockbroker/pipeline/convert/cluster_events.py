@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
+
 from mockbroker.core.events import (
     BrokerChanged,
+    ChangedTopic,
+    ConfigsChanged,
     Event,
     IsrChanged,
     LogTruncated,
@@ -81,9 +85,23 @@ class ClusterEvents:
                         "change": type(event).__name__,
                         "topic": topic.topic,
                         "topic_id": topic.topic_id,
-                        "details": _json({"change": change, "assignment": topic.assignment}),
+                        "details": _json(_topic_details(change, topic)),
                     },
                 )
+
+    def configs(self, entry: EventEntry, event: ConfigsChanged) -> None:
+        """Configs of a resource were set or deleted: a row for each."""
+        place: dict[str, object] = {}
+        if event.resource_type == "topic":
+            topic = event.resource_name
+            place = {"topic": topic, "topic_id": self._cluster.topics.get(topic)}
+        elif event.resource_type == "broker" and event.resource_name:
+            place = {"broker": int(event.resource_name)}
+        resource = {"resource_type": event.resource_type, "resource_name": event.resource_name}
+        for config in event.configs:
+            details = {**resource, **msgspec.structs.asdict(config)}
+            row = {**times(entry), "change": type(event).__name__, **place}
+            self._rows.add("cluster", {**row, "details": _json(details)})
 
     def fault(self, entry: FactEntry) -> None:
         """Add a fired rule, an action, or a change of the clock."""
@@ -165,6 +183,11 @@ class ClusterEvents:
                     "cause": event.cause or _ALLOWED_LOSSES.get(event.reason),
                 },
             )
+
+
+def _topic_details(change: str, topic: ChangedTopic) -> dict[str, object]:
+    details: dict[str, object] = {"change": change, "assignment": topic.assignment}
+    return {**details, "configs": topic.configs} if topic.configs else details
 
 
 def _nodes(value: Any) -> str:

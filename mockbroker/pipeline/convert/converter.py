@@ -104,6 +104,7 @@ class Converter:
             events.OffsetRemoved: (groups.offset_removed,),
             events.WatermarkMoved: (watermarks.moved,),
             events.TopicsChanged: (cluster.topics_changed, cluster_events.topics),
+            events.ConfigsChanged: (cluster_events.configs,),
             events.LeaderChanged: (cluster.leader_changed, cluster_events.event),
             events.FollowerFetched: (),
             events.LogTruncated: (

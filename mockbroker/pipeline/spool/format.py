@@ -17,7 +17,7 @@ from mockbroker.pipeline.spool.redaction import redacted
 from mockbroker.pipeline.store import StoreError
 from mockbroker_protocol.types import Buffer
 
-FORMAT = 7
+FORMAT = 8
 HEADER = struct.Struct(">II")  # size of the entry, CRC-32 of it
 ENTRY_BYTES_MAX = 1 << 30
 

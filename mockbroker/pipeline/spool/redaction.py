@@ -11,9 +11,10 @@ from typing import TypeVar
 
 import msgspec
 
+from mockbroker.core.configs.secrets import is_secret_config
 from mockbroker.core.journal.entries import HopEntry, RequestEntry, ResponseEntry
 from mockbroker.core.journal.messages import decode_request, decode_response
-from mockbroker.core.journal.plain import SECRET_FIELDS, is_secret_config
+from mockbroker.core.journal.plain import SECRET_FIELDS
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import request_codec, response_codec
 from mockbroker_protocol.declarations import declared_keys, schema_module, shapes_of

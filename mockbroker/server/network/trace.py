@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from mockbroker.core.journal.plain import is_secret_config
+from mockbroker.core.configs.secrets import is_secret_config
 from mockbroker.core.shortening import shortened
 from mockbroker.handlers.base import APIS, EncodedResponse, Outcome, Parked, RequestContext
 

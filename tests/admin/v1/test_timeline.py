@@ -109,9 +109,11 @@ def test_what_stands_out_is_kept_and_the_rest_is_sampled(
 
 def test_events_of_the_cluster_are_marks(kafka: Cluster, admin: HttpClient) -> None:
     kafka.act("stop_broker", node=1)
+    kafka.topic("orders").alter(configs={"retention.ms": "5"})
     kafka.clock.freeze()
     marks = admin.get(TIMELINE)["marks"]
-    assert {"election", "broker", "action", "clock"} <= {mark["kind"] for mark in marks}
+    assert "topic=orders" in next(m["text"] for m in marks if m["kind"] == "configs")
+    assert {"election", "broker", "configs", "action", "clock"} <= {mark["kind"] for mark in marks}
     assert "change=stop_broker" in next(m["text"] for m in marks if m["kind"] == "action")
 
 

@@ -5,13 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.configs.alter import (
-    Change,
-    Op,
-    ResourceType,
-    alter_incrementally,
-    replace_overrides,
-)
+from mockbroker.core.configs.alter import Change, Op, alter_incrementally, replace_overrides
+from mockbroker.core.configs.resources import ResourceType
 from mockbroker.core.errors import ApiError
 from mockbroker_protocol import ErrorCode
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.configs.alter import Change, Op, ResourceType, alter_incrementally
+from mockbroker.core.configs.alter import Change, Op, alter_incrementally
+from mockbroker.core.configs.resources import ResourceType
 from tests.support.replicas import Replicas
 
 RECORD_BYTES = 10_000

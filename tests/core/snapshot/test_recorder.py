@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from mockbroker.core.configs.alter import Change, Op, ResourceType, alter_incrementally
+from mockbroker.core.configs.alter import Change, Op, alter_incrementally
+from mockbroker.core.configs.resources import ResourceType
 from mockbroker.core.errors import ActionError, ApiError
 from mockbroker.core.quotas.client_quotas import entity_of
 from mockbroker.core.security.acls import (

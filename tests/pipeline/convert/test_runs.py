@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import (
     AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialUpsertion,
@@ -46,6 +50,39 @@ def test_a_cluster_with_a_journal_dir_leaves_a_complete_run(tmp_path: Path) -> N
     assert next(row["change"] for row in tables.rows("cluster", topic="t")) == "TopicsChanged"
     assert tables.store.runs[0].last_seq > 0
     assert not (tmp_path / "_spool").exists()
+
+
+def test_each_changed_config_is_a_row_with_its_resource_and_its_request(tmp_path: Path) -> None:
+    with Cluster(brokers=1, topics={"t": 1}, journal_dir=tmp_path) as kafka:
+        kafka.topic("u").create(1, 1, configs={"segment.ms": "7"})
+        topic = ConfigResource(ConfigResource.Type.TOPIC, "t")
+        for name, value in (("retention.ms", "5"), ("segment.ms", "9")):
+            entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            topic.add_incremental_config(entry)
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+        admin.incremental_alter_configs([topic])[topic].result(TIMEOUT_S)
+        [told] = kafka.journal.events(kind="configs", topic="t")
+        [asked] = kafka.journal.events(kind="request", api="IncrementalAlterConfigs")
+        assert told.cause_seq == asked.seq
+        kafka.act("alter_configs", kind="broker", name="1", configs={"log.cleaner.threads": "2"})
+        run = kafka.journal_run
+    tables = Tables(tmp_path, run)
+    topic_id = tables.rows("cluster", topic="t", change="TopicsChanged")[0]["topic_id"]
+    rows = tables.rows("cluster", change="ConfigsChanged")
+    assert [(row["topic"], row["topic_id"], row["broker"]) for row in rows] == [
+        ("t", topic_id, None),
+        ("t", topic_id, None),
+        (None, None, 1),
+    ]
+    assert json.loads(rows[0]["details"]) == {
+        "resource_type": "topic",
+        "resource_name": "t",
+        "name": "retention.ms",
+        "former": None,
+        "value": "5",
+    }
+    [created] = tables.rows("cluster", topic="u", change="TopicsChanged")
+    assert json.loads(created["details"])["configs"] == {"segment.ms": "7"}
 
 
 def test_what_brokers_send_each_other_adds_no_row_to_any_table(tmp_path: Path) -> None:

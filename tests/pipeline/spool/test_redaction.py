@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from mockbroker.core.configs.secrets import HIDDEN
 from mockbroker.core.journal.entries import HopEntry, RequestEntry, ResponseEntry
 from mockbroker.core.journal.messages import decode_request, decode_response, error_names
-from mockbroker.core.journal.plain import HIDDEN, plain
+from mockbroker.core.journal.plain import plain
 from mockbroker.pipeline.spool.format import encode
 from mockbroker.pipeline.spool.redaction import redacted
 from mockbroker_protocol import ApiKey

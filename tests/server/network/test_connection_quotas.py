@@ -6,7 +6,8 @@ import pytest
 
 from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker.core.configs.alter import Change, Op, ResourceType, alter_incrementally
+from mockbroker.core.configs.alter import Change, Op, alter_incrementally
+from mockbroker.core.configs.resources import ResourceType
 from mockbroker.core.errors import ConfigError
 from mockbroker.server.config import ListenerSpec, ServerError
 from mockbroker.server.network import connection_quotas

@@ -185,7 +185,7 @@ const is = (p, only) => ({
 // --- What has changed ------------------------------------------------------------------------
 
 // Transactions have a page of their own: a busy producer would fill the list.
-const KINDS = ['election', 'broker', 'topics', 'group', 'action', 'fault', 'clock'];
+const KINDS = ['election', 'broker', 'topics', 'configs', 'group', 'action', 'fault', 'clock'];
 const MINUTE_MS = 60_000;
 const SHOWN = 100;
 
@@ -240,7 +240,7 @@ function Changes() {
   return html`<${Panel} title="What has changed in the last minute" flush note=${left ? `${number(left)} older ones are not shown` : null}>
     <${Loaded} poll=${poll} what="what has changed">${(rows) => html`<${Table} label="Changes of the last minute" columns=${columns} rows=${rows}
       rowKey=${(e) => `${e.seq}.${e.part || 0}`} maxRows=${7}
-      empty=${html`<${Empty} title="Nothing has changed in the last minute"><p>Elections, brokers, topics, groups, rules and actions appear here.</p><//>`} />`}<//><//>`;
+      empty=${html`<${Empty} title="Nothing has changed in the last minute"><p>Elections, brokers, topics, configs, groups, rules and actions appear here.</p><//>`} />`}<//><//>`;
 }
 
 const causeOf = (event) => (event.kind === 'fault' || event.kind === 'action' ? '' : [event.reason, event.message?.cause].filter(Boolean).join(', by '));
@@ -267,6 +267,8 @@ export function sentenceOf(event) {
       return `Broker ${event.broker} is ${event.change}`;
     case 'topics':
       return [names('created', message.created), names('deleted', message.deleted)].filter(Boolean).join('; ');
+    case 'configs':
+      return `${resourceOf(message)}: ${(message.configs || []).map(valueOf).join(', ')}`;
     case 'group':
       return `${event.group}: ${event.former} → ${event.state}${event.generation === undefined ? '' : `, generation ${event.generation}`}`;
     case 'transaction':
@@ -281,5 +283,10 @@ export function sentenceOf(event) {
 }
 
 const list = (value) => (Array.isArray(value) ? `[${value.join(', ')}]` : String(value ?? '?'));
+/** A resource with configs, in words. */
+export function resourceOf({ resource_type: type, resource_name: name }) {
+  return type === 'broker' && name === '' ? 'all brokers' : `${type.replaceAll('_', ' ')} ${name}`;
+}
+const valueOf = ({ name, former, value }) => `${name} ${former ?? 'default'} → ${value ?? 'default'}`;
 const was = (id) => (id === undefined || id < 0 ? '' : ` after ${id}`);
 const names = (word, topics) => (topics?.length ? `${word} ${topics.slice(0, 5).map((each) => each.topic ?? each).join(', ')}${topics.length > 5 ? ` and ${topics.length - 5} more` : ''}` : '');

@@ -157,7 +157,7 @@ function drawBar(canvas, span, from, to, y, height, colours, on) {
 /** The shape of a mark says its kind without a colour. */
 const MARKS = {
   election: ['◆', 'c0'], broker: ['■', 'c1'], group: ['●', 'c3'], transaction: ['▲', 'c4'], fault: ['✖', 'bad'],
-  action: ['▶', 'accent'], clock: ['◷', 'text'],
+  action: ['▶', 'accent'], clock: ['◷', 'text'], topics: ['▼', 'c2'], configs: ['✚', 'c5'],
 };
 export const markOf = (kind) => MARKS[kind] || ['·', 'muted'];
 
