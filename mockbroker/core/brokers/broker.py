@@ -164,6 +164,11 @@ class Broker:
             self._fetch_sessions = None
         self.services.runtime.ids.drop_producer_ids(self.node_id)
 
+    def fail_state_requests(self) -> None:
+        """Fail the requests that wait for a share coordinator."""
+        if self._share_persister is not None:
+            self._share_persister.fail_all()
+
     def resume(self) -> None:
         """Resume what has timers, after the process was resumed."""
         for part in self._parts_with_timers():

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from mockbroker.core.services import Services
     from mockbroker.core.share.coordinator import ShareCoordinator
     from mockbroker.core.share.operations import Result, Row, StateRequest, StateResponse
+    from mockbroker_protocol.messages.write_share_group_state import StateBatch
 
 ATTEMPTS_MAX = 5
 BACKOFF_MS = 1_000
@@ -105,7 +106,7 @@ class SharePersister:
         self._services = host.services
         self._brokers = brokers
         self._timers: DueTimers[_Attempt | _Flight] = DueTimers(lambda: host.state == PAUSED)
-        self._flights: set[_Flight] = set()
+        self._flights: dict[_Flight, None] = {}
         self._repeated: dict[_Attempt, None] = {}  # those that have failed and are not over
         # The APIs and brokers of which a request is in flight, and the attempts that wait for it.
         self._busy: set[tuple[ApiKey, int]] = set()
@@ -121,22 +122,42 @@ class SharePersister:
                 key = SharePartitionKey(attempt.group_id, attempt.topic_id, row.partition)
                 yield key, row.start_offset
 
+    def writes(self) -> Iterator[tuple[SharePartitionKey, Sequence[StateBatch]]]:
+        """The share partition and the batches of each write that has no result yet."""
+        for attempt in self._unfinished():
+            if attempt.operation is WRITE:
+                row: Any = attempt.row
+                key = SharePartitionKey(attempt.group_id, attempt.topic_id, row.partition)
+                yield key, row.state_batches
+
     def initializations(self) -> Iterator[tuple[SharePartitionKey, int]]:
         """The share partition and the state epoch of each InitializeShareGroupState that has no
         result yet.
         """
-        flying = (attempt for flight in self._flights for attempt in flight.attempts)
-        for attempt in chain(self._repeated, flying, *self._waiting.values()):
+        for attempt in self._unfinished():
             if attempt.operation is INITIALIZE:
                 row: Any = attempt.row
                 key = SharePartitionKey(attempt.group_id, attempt.topic_id, row.partition)
                 yield key, row.state_epoch
+
+    def _unfinished(self) -> Iterator[_Attempt]:
+        """Each attempt without a result, once."""
+        flying = (attempt for flight in self._flights for attempt in flight.attempts)
+        return iter(dict.fromkeys(chain(self._repeated, flying, *self._waiting.values())))
 
     # ------------------------------------------------------------------------------------ process
 
     def resume(self) -> None:
         """Resume the broker: run the timers that fell due while it was paused."""
         self._timers.resume()
+
+    def fail_all(self) -> None:
+        """Fail all requests, because a restore replaces the cluster that they are about."""
+        attempts = list(self._unfinished())
+        self.unload()
+        for attempt in attempts:
+            error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            attempt.fail(error, f"Error in {attempt.operation.rpc} RPC. {error.message}")
 
     def unload(self) -> None:
         """Drop all requests, because the broker's process ends."""
@@ -221,7 +242,7 @@ class SharePersister:
         flights = [_Flight(operation, node_id, attempts) for attempts in groups.values()]
         if flights:
             self._busy.add(route)
-        self._flights.update(flights)
+        self._flights.update(dict.fromkeys(flights))
         for flight in flights:
             self._depart(flight)
 
@@ -258,7 +279,7 @@ class SharePersister:
         if flight not in self._flights:
             return
         self._timers.cancel(flight)
-        self._flights.remove(flight)
+        del self._flights[flight]
         self._busy.discard((flight.operation.api, flight.node_id))
         results = {
             (topic_id, result.partition): result for topic_id, result in each_result(response)

@@ -98,6 +98,8 @@ def clear(cluster: Cluster) -> None:
     if network.cut_links:
         network.heal()
         cluster.controller.links_changed(0)
+    for broker in cluster.processes.values():
+        broker.fail_state_requests()
     # Internal topics first, so that no tombstones are written for the others.
     for topic in sorted(cluster.topics.values(), key=_is_external):
         cluster.delete_topic(topic.name)

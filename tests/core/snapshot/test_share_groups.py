@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mockbroker.core.share.coordinator import coordinator_key
 from mockbroker.core.share.operations import READ_SUMMARY
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.restore import clear, restore
@@ -59,14 +60,15 @@ class Sharing(ShareNode):
             for each in data.acquired_records
         ]
 
-    def accepts(self, epoch: int, first: int, last: int, member: str = "m") -> int:
+    def acknowledgement(self, epoch: int, first: int, last: int, member: str = "m") -> Any:
         batch = acknowledging.AcknowledgementBatch(first, last, [ACCEPT])
         row = acknowledging.AcknowledgeTopic(
             self.topic_id, [acknowledging.AcknowledgePartition(0, [batch])]
         )
-        answer = self.ask(
-            acknowledging.ShareAcknowledgeRequest("g", member, epoch, False, [row]), 1
-        )
+        return acknowledging.ShareAcknowledgeRequest("g", member, epoch, False, [row])
+
+    def accepts(self, epoch: int, first: int, last: int, member: str = "m") -> int:
+        answer = self.ask(self.acknowledgement(epoch, first, last, member), 1)
         return answer.error_code or answer.responses[0].partitions[0].error_code
 
 
@@ -119,20 +121,35 @@ def test_a_restore_drops_share_partitions_sessions_and_lock_timers(node: Sharing
     assert node.acquires(0, "n") == [(0, 2, 1)]
 
 
-def test_the_requests_of_a_persister_that_wait_for_a_retry_end_with_a_restore() -> None:
+def test_the_requests_of_a_persister_that_wait_for_a_retry_fail_with_a_restore() -> None:
     """A request that waits for a loading share coordinator is of the time after the snapshot."""
     node = Sharing(configs={"mockbroker.coordinator.load.ms": "500"})
     node.advance(1_000)
     image = capture(node.cluster)
-    done: list[object] = []
+    done: list[Any] = []
     (broker,) = node.cluster.brokers.values()
     row = summing.ReadStateSummaryData(node.topic_id, [summing.PartitionData(0)])
     request = summing.ReadShareGroupStateSummaryRequest("g", [row])
     broker.share_persister.send(READ_SUMMARY, request, done.append)
     assert done == []
     restore(node.cluster, image)
+    (answer,) = done
+    assert answer.results[0].partitions[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     node.advance(60_000)
-    assert done == []
+    assert len(done) == 1
+
+
+def test_an_acknowledgement_whose_write_waits_is_answered_by_a_restore(node: Sharing) -> None:
+    image = capture(node.cluster)
+    assert node.acquires(0) == [(0, 2, 1)]
+    (broker,) = node.cluster.brokers.values()
+    key = coordinator_key("g", node.topic_id, 0)
+    assert broker.share_coordinator.reload(key, 500)  # the write is repeated 2 s later
+    pending = node.send(node.acknowledgement(1, 0, 0), 1)
+    assert pending.parked
+    restore(node.cluster, image)
+    (row,) = pending.response.responses[0].partitions
+    assert row.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 def test_a_cleared_cluster_has_neither_share_partitions_nor_the_topic_of_their_states(
