@@ -112,9 +112,12 @@ class FastRun:
         self._heap = [each for each in self._heap if each[3] != self._perform]
         heapify(self._heap)
         world.end_faults()
-        self._until(self.clock.now_ms + GRACE_MS, while_any=self._runners)
-        for runner in list(self._runners.values()):
-            self._end(runner)
+        # The last members of share groups begin when the other clients have ended.
+        for awaited_only in (True, False):
+            self._until(self.clock.now_ms + GRACE_MS, while_any=self._runners)
+            for runner in list(self._runners.values()):
+                if runner.client.is_awaited or not awaited_only:
+                    self._end(runner)
         for rest_ms in REST_MS:
             self._until(self.clock.now_ms + rest_ms)
             if not world.unsettled():
@@ -123,6 +126,8 @@ class FastRun:
 
     def _until(self, end_ms: int, while_any: Mapping[str, object] | None = None) -> None:
         """Run until `end_ms`, or until `while_any` is empty."""
+        if while_any is not None and not while_any:
+            return
         heap, clock, world, rng = self._heap, self.clock, self.world, self.rng
         laws = world.laws
         for _ in range(EVENTS_MAX):

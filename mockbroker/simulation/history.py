@@ -217,12 +217,10 @@ class AbortsTold(NamedTuple):
 
 
 class Drained(NamedTuple):
-    """A share group whose last member got no more records from these partitions, or went on to get
-    some for too long, if there are none.
-    """
+    """A share group whose last member got no more records from these partitions."""
 
     group: str
-    partitions: tuple[tuple[bytes, int], ...] | None
+    partitions: tuple[tuple[bytes, int], ...]
 
 
 class Disordered(NamedTuple):
@@ -385,6 +383,7 @@ class History:
         self._given_twice: set[tuple[int, int]] = set()
         self.running: set[str] = set()  # the clients that have not ended
         self.drained: list[Drained] = []
+        self.draining: set[str] = set()  # the share groups whose last member has not ended
         # Consecutive batches that were called out of order.
         self.disordered: list[Disordered] = []
         # Answers that do not fit their requests, in a sentence each.

@@ -160,6 +160,23 @@ def repeated_writes(cluster: Cluster) -> Iterator[tuple[SharePartitionKey, int]]
             yield from broker.share_persister.repeated_writes()
 
 
+def count_on_its_way(cluster: Cluster, node_id: int, key: SharePartitionKey, offset: int) -> int:
+    """The highest delivery count of a record in the writes of a broker without a result yet; 0 if
+    there is none.
+    """
+    broker = cluster.processes.get(node_id)
+    if broker is None or not broker.has_share_partitions:
+        return 0
+    counts = (
+        batch.delivery_count
+        for written, batches in broker.share_persister.writes()
+        if written == key
+        for batch in batches
+        if batch.first_offset <= offset <= batch.last_offset
+    )
+    return max(counts, default=0)
+
+
 def initializations(cluster: Cluster) -> Iterator[tuple[SharePartitionKey, int]]:
     """The share partition and the state epoch of each initialization without a result."""
     for broker in cluster.processes.values():

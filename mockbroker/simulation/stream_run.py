@@ -137,10 +137,13 @@ class StreamRun(trio.abc.Instrument):
         if self._any_rules():
             self._rules_changed_ms = world.clock.now_ms
         world.end_faults()
-        with trio.move_on_after(GRACE_MS / 1000):
-            await self._clients_done()
-        for driver in list(self._drivers.values()):
-            driver.crash()
+        # The last members of share groups begin when the other clients have ended.
+        for awaited_only in (True, False):
+            with trio.move_on_after(GRACE_MS / 1000):
+                await self._clients_done()
+            for name, driver in list(self._drivers.items()):
+                if world.clients[name].is_awaited or not awaited_only:
+                    driver.crash()
         for rest_ms in REST_MS:
             await self._sim.sleep(rest_ms)
             if not world.unsettled():

@@ -169,13 +169,16 @@ def a_written_leader_epoch_that_goes_back(world: World) -> None:
 
 
 def last_member_of(world: World, *partitions: tuple[bytes, int]) -> None:
-    """The last member has got nothing more from these partitions."""
+    """The last member has got nothing more from these partitions; without any, it goes on."""
     client = ShareDrainer(ClientSettings(kind="drainer", name="d"), "4.3", [1], world.history)
     call = Call(partition_of(world).leader_id, ApiKey.SHARE_FETCH, 2, None, 5_000)
     for law in world.laws._share_laws:
         if isinstance(law, RecordsAreDecided):
             law.asked(client, call)
-    world.history.drained.append(Drained("g", partitions or None))
+    if partitions:
+        world.history.drained.append(Drained("g", partitions))
+    else:
+        world.history.draining.add("g")
     world.laws.conclude()
 
 

@@ -7,11 +7,10 @@ from mockbroker.simulation.clients.share import ACCEPT, REJECT, ShareMember
 from mockbroker.simulation.history import Drained
 from mockbroker.simulation.script import Script, Sleep
 
-# Without records for longer than any acquisition lock (`swarm_queues`), all of them are decided.
-_QUIET_MS = 20_000
+# Without records for longer than any acquisition lock (`swarm_queues`), and longer than a persister
+# may wait until it reads a state once more, all of them are decided.
+_QUIET_MS = 40_000
 _SHORT_PAUSE_MS, _PAUSE_MS = 200, 2_000
-# So long may a whole group go on to get records.
-_PATIENCE_MS = 90_000
 
 
 class ShareDrainer(ShareMember):
@@ -26,23 +25,20 @@ class ShareDrainer(ShareMember):
     def live(self) -> Script:
         while self.history.running:
             yield Sleep(_PAUSE_MS)
+        group = self.settings.group
+        self.history.draining.add(group)
         yield from self.start()
-        self._begun_ms = quiet_ms = self.history.now_ms()
+        quiet_ms = self.history.now_ms()
         while self.history.now_ms() - quiet_ms < _QUIET_MS:
-            if self.history.now_ms() - self._begun_ms > _PATIENCE_MS:
-                break
             if (yield from self._finds_any()):
                 quiet_ms = self.history.now_ms()
                 yield Sleep(_SHORT_PAUSE_MS)
             else:
                 yield Sleep(_PAUSE_MS)
-        else:
-            yield from self.leave()
-            self.history.counts["share groups drained"] += 1
-            drained = Drained(self.settings.group, tuple(self.assigned))
-            self.history.drained.append(drained)
-            return
-        self.history.drained.append(Drained(self.settings.group, None))
+        yield from self.leave()
+        self.history.counts["share groups drained"] += 1
+        self.history.drained.append(Drained(group, tuple(self.assigned)))
+        self.history.draining.discard(group)
 
     def _finds_any(self) -> CallSequence:
         """Whether a round brought records, or left a partition out."""
@@ -55,10 +51,11 @@ class ShareDrainer(ShareMember):
             for index in self.partitions_of(topic)
             if (topic_id := self.topic_id(topic, index)) is not None
         }
-        if self.failures != failed or set(self.assigned) != every:
-            self._begun_ms = self.history.now_ms()  # the group is not whole yet
-            return True
-        return self.history.counts["share records acquired"] != acquired
+        return (
+            self.history.counts["share records acquired"] != acquired
+            or self.failures != failed
+            or not every <= set(self.assigned)
+        )
 
     def topic_id(self, topic: str, index: int) -> bytes | None:
         """The id of a topic by the client's metadata."""

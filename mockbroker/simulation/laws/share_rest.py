@@ -16,8 +16,9 @@ from mockbroker_protocol import ApiKey
 class RecordsAreDecided(ShareLaw):
     """Once the faults have ended, each record of a share group is delivered until it is accepted,
     rejected or archived: a last member gets no more records, and none is left below the last stable
-    offset. Exception: a gap in the state below the log start offset (see *available records are
-    delivered*).
+    offset. Exceptions: a gap in the state below the log start offset (see *available records are
+    delivered*), a group whose offsets were altered or deleted, whose leaders may keep what they had
+    read before, and share coordinators that have lost records by an unclean election or an action.
     """
 
     name = "share groups come to rest"
@@ -35,18 +36,29 @@ class RecordsAreDecided(ShareLaw):
 
     def conclude(self) -> None:
         states = self._states()
+        for group in self.laws.history.draining:
+            if not self._has_lost_states():
+                self.broken(f"group {group}: its last member still gets records or errors")
         for group, partitions in self.laws.history.drained:
-            if partitions is None:
-                self.broken(f"group {group}: its last member has not come to an end")
-                continue
             for topic_id, index in partitions:
                 partition = observe.partition_of(self.laws.cluster, topic_id, index)
                 state = states.get(SharePartitionKey(group, topic_id, index))
-                if self.is_excused((group, topic_id, index)):
+                if group in self.laws.reset_groups:
                     continue  # a leader keeps what it has read of a state that begins anew
                 if partition is None or state is None or state.start_offset < 0:
                     continue  # without a start offset nothing was acknowledged
                 self._judge(group, partition, state)
+
+    def _has_lost_states(self) -> bool:
+        """Whether a share coordinator may have lost records of its log: it answers with errors
+        then, as Kafka's.
+        """
+        topic = self.laws.cluster.topics.get(observe.SHARES)
+        return (
+            self.laws.share_records_deleted
+            or observe.SHARES in self.laws.recreated
+            or (topic is not None and any(p.key in self.laws.lossy for p in topic.partitions))
+        )
 
     def _states(self) -> dict[SharePartitionKey, StoredState]:
         topic = self.laws.cluster.topics.get(observe.SHARES)

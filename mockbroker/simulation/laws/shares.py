@@ -98,6 +98,11 @@ class ShareLaw(Law):
         self._losses = self.laws.share_losses
         self.reset()
 
+    def begin_after_losses(self) -> None:
+        """Forget everything if states may have been lost."""
+        if self._losses != self.laws.share_losses:
+            self.begin()
+
     def reset(self) -> None:
         """Forget the past."""
 
@@ -115,8 +120,7 @@ class ShareLaw(Law):
 
     def served(self, client: SimulatedClient, call: Call, response: Any, *, late: bool) -> None:
         """A broker has answered a ShareFetch or ShareAcknowledge."""
-        if self._losses != self.laws.share_losses:
-            self.begin()
+        self.begin_after_losses()
         if call.api_key is ApiKey.SHARE_FETCH:
             acknowledges = next(acknowledgements_of(call.request), None) is not None
             if not (late and acknowledges):
@@ -260,6 +264,19 @@ class DeliveriesCounted(ShareLaw):
     def reset(self) -> None:
         self._counts: dict[SharePartition, dict[int, int]] = {}
         self._released: dict[ShareKey, dict[int, int]] = {}
+        # By member, the counts of what its last request releases. The answer may give the same
+        # records to it once more, with the next count, which is not written then.
+        self._releasing: dict[str, dict[tuple[ShareKey, int], int]] = {}
+
+    def asked(self, client: SimulatedClient, call: Call) -> None:
+        del client
+        if call.api_key not in (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE):
+            return
+        counts = self._releasing[call.request.member_id] = {}
+        for each in acknowledgements_of(call.request):
+            share = observe_shares.share_partition(self.laws.cluster, call.node_id, *each.key)
+            if share is not None and each.event is RecordEvent.RELEASE:
+                counts[each.key, each.offset] = self._counts.get(share, {}).get(each.offset, 0)
 
     def delivered(self, client: SimulatedClient, call: Call, delivery: Delivery) -> None:
         del call
@@ -286,8 +303,7 @@ class DeliveriesCounted(ShareLaw):
     def acknowledged(self, call: Call, each: Acknowledgement) -> None:
         if each.event is not RecordEvent.RELEASE:
             return
-        share = observe_shares.share_partition(self.laws.cluster, call.node_id, *each.key)
-        count = 0 if share is None else self._counts.get(share, {}).get(each.offset, 0)
+        count = self._releasing.get(call.request.member_id, {}).get((each.key, each.offset), 0)
         if count:
             released = self._released.setdefault(each.key, {})
             released[each.offset] = max(count, released.get(each.offset, 0))
@@ -295,15 +311,42 @@ class DeliveriesCounted(ShareLaw):
 
 class AcknowledgedOnce(ShareLaw):
     """A record whose acceptance or rejection was answered is not delivered again, whatever leader
-    or share coordinator follows.
+    or share coordinator follows. Exception: a write that the share partition of before has on its
+    way, with a higher delivery count; the share coordinator prefers it, as Kafka's
+    (PersisterStateBatchCombiner).
     """
 
     name = "acknowledged records are not delivered again"
 
     def reset(self) -> None:
         self._over: dict[ShareKey, dict[int, str]] = {}  # offset: who acknowledged it, and how
+        self._outdone: dict[str, set[tuple[ShareKey, int]]] = {}  # by member
+
+    def asked(self, client: SimulatedClient, call: Call) -> None:
+        del client
+        if call.api_key not in (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE):
+            return
+        self._outdone[call.request.member_id] = {
+            (each.key, each.offset)
+            for each in acknowledgements_of(call.request)
+            if self._is_outdone(call.node_id, each)
+        }
+
+    def _is_outdone(self, node_id: int, each: Acknowledgement) -> bool:
+        cluster = self.laws.cluster
+        count = observe_shares.count_on_its_way(
+            cluster, node_id, SharePartitionKey(*each.key), each.offset
+        )
+        share = observe_shares.share_partition(cluster, node_id, *each.key) if count else None
+        return share is not None and any(
+            record.first_offset <= each.offset <= record.last_offset
+            and record.delivery_count < count
+            for record in observe_shares.records_in_flight(share)
+        )
 
     def acknowledged(self, call: Call, each: Acknowledgement) -> None:
+        if (each.key, each.offset) in self._outdone.get(call.request.member_id, ()):
+            return
         if each.event in _FINAL:
             at_ms = self.laws.history.now_ms() - self.laws.start_ms
             how = f"{call.request.member_id} had acknowledged ({each.event.name}) at {at_ms} ms"
@@ -339,6 +382,7 @@ class AvailableAreDelivered(ShareLaw):
 
     def happened(self, event: Event) -> None:
         if isinstance(event, ShareStartMoved) and event.reason == "log_start":
+            self.begin_after_losses()
             key = (event.group, uuid_from_text(event.topic_id), event.partition)
             self._moved_ms[key] = self.laws.history.now_ms()
 
@@ -432,8 +476,7 @@ class StatesRise(ShareLaw):
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
         del views
-        if self._losses != self.laws.share_losses:
-            self.begin()
+        self.begin_after_losses()
         self.laws.repeated_starts.update(observe_shares.repeated_writes(self.laws.cluster))
         states = observe_shares.stored_states(self.laws.cluster, partition)
         if states is None:
