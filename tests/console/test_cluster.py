@@ -84,6 +84,29 @@ def test_a_changed_config_is_told_with_both_values(orders: Cluster, console: Ope
     expect(changes.get_by_text("topic orders: retention.ms 5 → default")).to_be_visible()
 
 
+def test_a_config_of_a_broker_is_set_seen_at_its_moment_and_reset(
+    orders: Cluster, console: OpenConsole
+):
+    page = console(orders, "cluster")
+    panel = page.get_by_role("region", name="Configs of brokers and groups")
+    panel.get_by_role("button", name="Set a config").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("name").fill("2")
+    dialog.get_by_label("config").fill("log.cleaner.backoff.ms")
+    dialog.get_by_label("value").fill("7")
+    dialog.get_by_role("button", name="Set").click()
+    row = panel.get_by_role("row").filter(has_text="broker 2")
+    expect(row).to_contain_text("log.cleaner.backoff.ms")
+    expect(row).to_contain_text("7")
+    [change] = orders.journal.events(kind="configs", broker=2)
+    row.get_by_role("button", name="Reset log.cleaner.backoff.ms of broker 2").click()
+    expect(row).to_have_count(0)
+    page.goto(page.url.split("#")[0] + f"#/cluster?at={change.seq}")
+    expect(row).to_contain_text("log.cleaner.backoff.ms")
+    expect(panel.get_by_role("button", name="Set a config")).to_have_count(0)
+    assert violations(page, "[aria-label='Configs of brokers and groups']") == []
+
+
 # -- the network -----------------------------------------------------------------------------------
 
 

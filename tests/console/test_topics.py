@@ -194,9 +194,12 @@ def test_a_config_is_set_and_set_back(orders: Cluster, console: OpenConsole):
     page.get_by_role("dialog").get_by_role("button", name="Set").click()
     expect(row).to_contain_text("this topic")
     assert orders.topic("orders").configs == {"cleanup.policy": "compact"}
+    [change] = orders.journal.events(kind="configs", topic="orders")
     row.get_by_role("button", name="Reset cleanup.policy").click()
     expect(row).to_contain_text("default")
     assert orders.topic("orders").configs == {}
+    page.goto(page.url.split("#")[0] + f"#/topics/orders?tab=configs&at={change.seq}")
+    expect(row).to_contain_text("compact")
 
 
 # -- for everybody ---------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from mockbroker.admin.v1.endpoint import Call, Endpoint, Nothing
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.validation import Range
 from mockbroker.core.views.brokers import BrokerView, ClusterView, broker_views, cluster_view
+from mockbroker.core.views.configs import OwnConfigsView, own_config_views
 from mockbroker.core.views.groups import (
     GroupLagView,
     GroupView,
@@ -137,6 +138,12 @@ def endpoints(api: Api) -> list[Endpoint]:
         get("/v1/cluster", "The cluster as a whole", show(cluster_view), ClusterView),
         get("/v1/brokers", "The brokers", show(broker_views), list[BrokerView]),
         get("/v1/network", "The links between brokers", show(network_view), NetworkView),
+        get(
+            "/v1/configs",
+            "The configs that brokers, groups and client metrics have of their own",
+            show(own_config_views),
+            list[OwnConfigsView],
+        ),
         get("/v1/topics", "The topics", show(topic_views), list[TopicView]),
         get(one, "One topic", topic, TopicView, problems=gone),
         get(f"{one}/partitions", "Its partitions", partitions, list[PartitionView], problems=gone),

@@ -39,6 +39,7 @@ TAGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
             "brokers",
             "controller",
             "network",
+            "configs",
             "transactions",
             "connections",
             "clients",

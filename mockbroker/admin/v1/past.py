@@ -13,6 +13,7 @@ from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.journal.journal import Journal
 from mockbroker.core.journal.slices import JournalSlice, slice_of
 from mockbroker.core.validation import Range
+from mockbroker.core.views.configs import OwnConfigsView
 from mockbroker.pipeline.past import views
 from mockbroker.pipeline.past.group_history import GroupHistory, GroupHistoryView
 from mockbroker.pipeline.past.history import History, members_of
@@ -30,7 +31,6 @@ PARTS: tuple[Part, ...] = ("cluster", "topics", "groups", "transactions")
 
 # What no journal tells.
 _NEVER_TOLD = (
-    "configs: the journal has no entry for a change of one",
     "log ends and high watermarks of internal topics: brokers append to them themselves",
     "records of share groups in flight: GET /v1/journal has their events",
 )
@@ -70,6 +70,7 @@ class PastStateView(msgspec.Struct, frozen=True):
     cluster: views.PastClusterView | None
     brokers: list[views.PastBrokerView] | None
     links: list[views.PastLinkView] | None
+    configs: list[OwnConfigsView] | None
     topics: list[views.PastTopicView] | None
     partitions: list[views.PastPartitionView] | None
     groups: list[views.PastGroupView] | None
@@ -223,6 +224,7 @@ def _view(
         cluster=views.cluster_view(image, cluster_id) if of_cluster else None,
         brokers=views.broker_views(image) if of_cluster else None,
         links=views.link_views(image) if of_cluster else None,
+        configs=views.own_config_views(image) if of_cluster else None,
         topics=views.topic_views(image) if topics else None,
         partitions=views.partition_views(image, query.topic) if topics else None,
         groups=views.group_views(image, query.group) if groups else None,

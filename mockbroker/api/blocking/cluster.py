@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mockbroker.core.snapshot.restore import Producers
     from mockbroker.core.views.brokers import BrokerView
     from mockbroker.core.views.browse import PartitionPage, Trouble
+    from mockbroker.core.views.configs import OwnConfigsView
     from mockbroker.core.views.groups import GroupLagView, GroupView, LagView
     from mockbroker.core.views.network import NetworkView
     from mockbroker.core.views.share import SharePartitionView
@@ -124,6 +125,13 @@ class BlockingCluster(ClusterActions):
     def network(self) -> NetworkView:
         """The links between brokers, and the clients that are cut off."""
         found: NetworkView = self._ask("GET", "/v1/network")
+        return found
+
+    def configs(self) -> list[OwnConfigsView]:
+        """The configs that brokers, groups and client metrics subscriptions have of their own. A
+        topic has its own ones in its view.
+        """
+        found: list[OwnConfigsView] = self._ask("GET", "/v1/configs")
         return found
 
     def topics(self) -> list[TopicView]:

@@ -1,4 +1,6 @@
-"""The configs of a topic with their sources, as DescribeConfigs has them."""
+"""The configs of a topic with their sources, as DescribeConfigs has them; and those that other
+resources have of their own.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import msgspec
 
 from mockbroker.core.configs.defs import to_text
 from mockbroker.core.configs.docs import documentation_of
+from mockbroker.core.configs.resources import named_resources, overrides_of, shown
 from mockbroker.core.configs.views import topic_entries
 from mockbroker.core.views.topics import topic_of
 
@@ -27,6 +30,28 @@ class ConfigView(msgspec.Struct, frozen=True):
     source: str
     default: str | None
     documentation: str | None
+
+
+class OwnConfigsView(msgspec.Struct, frozen=True):
+    """The configs that a resource has of its own. `resource_type` is "broker", "group" or
+    "client_metrics"; the broker with an empty `resource_name` stands for all brokers. `[hidden]`
+    stands for a password and for the value of an unknown config.
+    """
+
+    resource_type: str
+    resource_name: str
+    configs: dict[str, str]
+
+
+def own_config_views(cluster: Cluster) -> list[OwnConfigsView]:
+    """The brokers, groups and client metrics subscriptions with configs of their own."""
+    return sorted(
+        (
+            OwnConfigsView(kind.name.lower(), name, shown(kind, overrides_of(cluster, kind, name)))
+            for kind, name in named_resources(cluster)
+        ),
+        key=lambda view: (view.resource_type, view.resource_name),
+    )
 
 
 def topic_config_views(cluster: Cluster, name: str) -> list[ConfigView]:

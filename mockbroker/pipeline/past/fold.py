@@ -18,6 +18,7 @@ from mockbroker.pipeline.past.image import (
     PastBroker,
     PastGroup,
     PastPartition,
+    PastTopic,
     PastTransaction,
 )
 from mockbroker.pipeline.past.members import MEMBER_APIS, Members
@@ -40,6 +41,7 @@ class Fold:
             events.ControllerChanged: self._controller,
             events.NetworkChanged: self._network,
             events.TopicsChanged: self._topics,
+            events.ConfigsChanged: self._configs,
             events.LeaderChanged: self._leader,
             events.IsrChanged: self._isr,
             events.ReplicasChanged: self._replicas,
@@ -113,7 +115,7 @@ class Fold:
                 for index in range(len(gone.assignment)):
                     image.partitions.pop((gone.topic, index), None)
         for made in event.created:
-            image.topics[made.topic] = made.topic_id
+            image.topics[made.topic] = PastTopic(made.topic, made.topic_id, dict(made.configs))
             known = None if made.topic in INTERNAL_TOPICS else 0
             for index, replicas in enumerate(made.assignment):
                 image.partitions[made.topic, index] = PastPartition(
@@ -127,6 +129,10 @@ class Fold:
                     high_watermark=known,
                     log_end_offset=known,
                 )
+
+    def _configs(self, event: events.ConfigsChanged) -> None:
+        values = [(each.name, each.value) for each in event.configs]
+        self.image.set_configs(event.resource_type, event.resource_name, values)
 
     def _change(self, topic: str, index: int, **fields: Any) -> None:
         key = topic, index

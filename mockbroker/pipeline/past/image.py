@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from mockbroker.core.ids import uuid_text
+from mockbroker.core.views.configs import own_config_views
 from mockbroker.core.views.groups import group_shards, group_views
 from mockbroker.core.views.transactions import transaction_views
 
@@ -29,6 +31,14 @@ class PastBroker(msgspec.Struct, frozen=True, array_like=True):
     registered: bool | None
     broker_epoch: int | None
     listeners: dict[str, str]
+
+
+class PastTopic(msgspec.Struct, frozen=True, array_like=True):
+    """A topic with the configs of its own."""
+
+    name: str
+    topic_id: str
+    configs: dict[str, str]
 
 
 class OpenTransaction(msgspec.Struct, frozen=True, array_like=True):
@@ -103,20 +113,32 @@ class PastTransaction(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CapturedImage(msgspec.Struct, frozen=True, array_like=True):
-    """An image as lists, for a file. `offsets` are (group, topic, partition, offset)."""
+    """An image as lists, for a file. `offsets` are (group, topic, partition, offset), `configs`
+    those of other resources than topics: (type, name, configs).
+    """
 
     controller_id: int
     brokers: list[PastBroker]
-    topics: list[tuple[str, str]]
+    topics: list[PastTopic]
     partitions: list[PastPartition]
     groups: list[PastGroup]
     offsets: list[tuple[str, str, int, int]]
     transactions: list[PastTransaction]
     cut: list[tuple[int, int]]
     delays: list[tuple[int, int, int]]
+    configs: list[tuple[str, str, dict[str, str]]]
 
 
-_DICTS = ("brokers", "topics", "partitions", "groups", "unloaded", "transactions", "delays")
+_DICTS = (
+    "brokers",
+    "topics",
+    "configs",
+    "partitions",
+    "groups",
+    "unloaded",
+    "transactions",
+    "delays",
+)
 
 
 class Image:
@@ -128,7 +150,9 @@ class Image:
         self.is_complete = False
         self.controller_id: int | None = None
         self.brokers: dict[int, PastBroker] = {}
-        self.topics: dict[str, str] = {}  # name -> id
+        self.topics: dict[str, PastTopic] = {}
+        # The configs of brokers, groups and client metrics subscriptions: (type, name) -> configs.
+        self.configs: dict[tuple[str, str], dict[str, str]] = {}
         self.partitions: dict[TopicPartition, PastPartition] = {}
         self.groups: dict[str, PastGroup] = {}
         self.unloaded: dict[str, PastGroup] = {}  # groups that a coordinator has given up
@@ -138,6 +162,21 @@ class Image:
         self.transactions: dict[str, PastTransaction] = {}
         self.cut: frozenset[tuple[int, int]] = frozenset()
         self.delays: dict[tuple[int, int], int] = {}
+
+    def set_configs(
+        self, resource_type: str, name: str, values: Iterable[tuple[str, str | None]]
+    ) -> None:
+        """Set own configs of a resource, or delete those whose value is None. An unknown topic has
+        been deleted.
+        """
+        if resource_type == "topic":
+            topic = self.topics.get(name)
+            if topic is not None:
+                self.topics[name] = replace(topic, configs=_changed(topic.configs, values))
+            return
+        configs = _changed(self.configs.pop((resource_type, name), {}), values)
+        if configs:
+            self.configs[resource_type, name] = configs
 
     def copy(self) -> Image:
         """An image that changes on its own; rows are shared."""
@@ -156,7 +195,8 @@ class Image:
         made.is_complete = True
         made.controller_id = captured.controller_id
         made.brokers = {each.node_id: each for each in captured.brokers}
-        made.topics = dict(captured.topics)
+        made.topics = {each.name: each for each in captured.topics}
+        made.configs = {(kind, name): configs for kind, name, configs in captured.configs}
         made.partitions = {(each.topic, each.index): each for each in captured.partitions}
         made.groups = {each.group: each for each in captured.groups}
         for group, topic, partition, offset in captured.offsets:
@@ -165,6 +205,13 @@ class Image:
         made.cut = frozenset(captured.cut)
         made.delays = {(sender, receiver): by_ms for sender, receiver, by_ms in captured.delays}
         return made
+
+
+def _changed(
+    configs: Mapping[str, str], values: Iterable[tuple[str, str | None]]
+) -> dict[str, str]:
+    made: dict[str, str | None] = {**configs, **dict(values)}
+    return {name: value for name, value in made.items() if value is not None}
 
 
 def capture(cluster: Cluster) -> CapturedImage:
@@ -186,7 +233,10 @@ def capture(cluster: Cluster) -> CapturedImage:
             )
             for broker in cluster.processes.values()
         ],
-        topics=[(topic.name, uuid_text(topic.topic_id)) for topic in cluster.topics.values()],
+        topics=[
+            PastTopic(topic.name, uuid_text(topic.topic_id), topic.configs.overrides)
+            for topic in cluster.topics.values()
+        ],
         partitions=[
             _partition(each) for topic in cluster.topics.values() for each in topic.partitions
         ],
@@ -212,6 +262,7 @@ def capture(cluster: Cluster) -> CapturedImage:
         ],
         cut=sorted(network.cut_links),
         delays=[(a, b, by_ms) for a, b in links if (by_ms := network.delay_ms(a, b))],
+        configs=[msgspec.structs.astuple(view) for view in own_config_views(cluster)],
     )
 
 

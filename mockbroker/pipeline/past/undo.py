@@ -14,7 +14,13 @@ from msgspec.structs import replace
 from mockbroker.core import events
 from mockbroker.core.journal.entries import AppendEntry, Entry, EventEntry
 from mockbroker.core.metadata.topic import INTERNAL_TOPICS
-from mockbroker.pipeline.past.image import Image, OpenTransaction, PastGroup, PastPartition
+from mockbroker.pipeline.past.image import (
+    Image,
+    OpenTransaction,
+    PastGroup,
+    PastPartition,
+    PastTopic,
+)
 
 # The generation of a classic group, and the epoch of another one, with its first member. An Empty
 # group did not exist before that.
@@ -46,6 +52,7 @@ class _Undo:
             events.ControllerChanged: self._controller,
             events.NetworkChanged: self._network,
             events.TopicsChanged: self._topics,
+            events.ConfigsChanged: self._configs,
             events.LeaderChanged: self._leader,
             events.IsrChanged: self._isr,
             events.ReplicasChanged: self._replicas,
@@ -85,11 +92,15 @@ class _Undo:
             for index in range(len(made.assignment)):
                 image.partitions.pop((made.topic, index), None)
         for gone in event.deleted:
-            image.topics[gone.topic] = gone.topic_id
+            image.topics[gone.topic] = PastTopic(gone.topic, gone.topic_id, dict(gone.configs))
             for index, replicas in enumerate(gone.assignment):
                 image.partitions[gone.topic, index] = PastPartition(
                     gone.topic, index, replicas=replicas
                 )
+
+    def _configs(self, event: events.ConfigsChanged) -> None:
+        values = [(each.name, each.former) for each in event.configs]
+        self.image.set_configs(event.resource_type, event.resource_name, values)
 
     def _change(self, topic: str, index: int, **fields: Any) -> None:
         known = self.image.partitions.get((topic, index))

@@ -12,6 +12,7 @@ from mockbroker.core.metadata.topic import (
     INTERNAL_TOPICS,
     TRANSACTION_STATE_TOPIC,
 )
+from mockbroker.core.views.configs import OwnConfigsView
 from mockbroker.pipeline.past.image import Image, PastPartition
 
 _ABSENT = PastPartition("", -1)
@@ -47,7 +48,7 @@ class PastBrokerView(msgspec.Struct, frozen=True, gc=False):
 
 
 class PastTopicView(msgspec.Struct, frozen=True, gc=False):
-    """As `TopicView`; null is unknown. The journal does not tell configs."""
+    """As `TopicView`; null is unknown."""
 
     name: str
     topic_id: str
@@ -55,7 +56,7 @@ class PastTopicView(msgspec.Struct, frozen=True, gc=False):
     partitions: int
     replication_factor: int | None
     records: int | None
-    configs: dict[str, str] | None
+    configs: dict[str, str]
 
 
 class PastReplicaView(msgspec.Struct, frozen=True, gc=False):
@@ -213,6 +214,13 @@ def broker_views(image: Image) -> list[PastBrokerView]:
     ]
 
 
+def own_config_views(image: Image) -> list[OwnConfigsView]:
+    """All resources but topics that are known to have configs of their own."""
+    return [
+        OwnConfigsView(*resource, configs) for resource, configs in sorted(image.configs.items())
+    ]
+
+
 def topic_views(image: Image) -> list[PastTopicView]:
     """All topics, by name."""
     by_topic: dict[str, list[PastPartition]] = {name: [] for name in image.topics}
@@ -226,12 +234,12 @@ def topic_views(image: Image) -> list[PastTopicView]:
         found.append(
             PastTopicView(
                 name=name,
-                topic_id=image.topics[name],
+                topic_id=image.topics[name].topic_id,
                 internal=name in INTERNAL_TOPICS,
                 partitions=len(partitions),
                 replication_factor=None if first is None else len(first),
                 records=_sum(partitions),
-                configs=None,
+                configs=image.topics[name].configs,
             )
         )
     return found

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer
 
 from mockbroker import Cluster
 from mockbroker.client import Client
-from mockbroker.pipeline.past import history
+from mockbroker.pipeline.past import history, views
 from mockbroker.pipeline.saved import SavedJournal, open_journal
 from tests.support.http import HttpClient
 from tests.support.librdkafka import TIMEOUT_S
@@ -21,7 +21,8 @@ from tests.support.librdkafka import TIMEOUT_S
 STATE = "/v1/journal/state"
 LISTS = {
     "brokers": ("/v1/brokers", ()),
-    "topics": ("/v1/topics", ("configs",)),
+    "topics": ("/v1/topics", ()),
+    "configs": ("/v1/configs", ()),
     "partitions": ("/v1/partitions", ("producers",)),
     "groups": ("/v1/groups", ()),
     "lag": ("/v1/lag", ()),
@@ -65,7 +66,10 @@ def differences(now: Any, past: Any, path: str = "") -> list[str]:
 
 
 def _key(row: dict[str, Any]) -> tuple[str, ...]:
-    names = ("node_id", "name", "group", "topic", "partition", "transactional_id", "member_id")
+    names = (
+        *("node_id", "name", "group", "topic", "partition", "transactional_id", "member_id"),
+        *("resource_type", "resource_name"),
+    )
     return tuple(str(row.get(name, "")) for name in names)
 
 
@@ -103,6 +107,7 @@ def busy(kafka: Cluster) -> tuple[Consumer, Producer]:
 
 def test_the_last_moment_is_the_present(kafka: Cluster, admin: HttpClient) -> None:
     consumer, producer = busy(kafka)
+    alter(kafka, "46000")
     kafka.act("stop_broker", node=2)
     kafka.clock.freeze()
     agree(present(admin), admin.get(STATE))
@@ -133,10 +138,67 @@ def test_a_moment_stays_what_it_was(kafka: Cluster, admin: HttpClient) -> None:
     assert [each["name"] for each in admin.get(STATE, seq=0)["topics"]] == []
 
 
+def alter(kafka: Cluster, value: str | None) -> None:
+    """Set a config of each type of resource, or delete it."""
+    kafka.topic("orders").alter(configs={"retention.ms": value})
+    for kind, name, config in (
+        ("broker", "", "log.retention.ms"),
+        ("broker", "2", "log.cleaner.backoff.ms"),
+        ("broker", "2", "listener.name.internal.ssl.keystore.password"),
+        ("group", "billing", "consumer.session.timeout.ms"),
+        ("client_metrics", "all", "interval.ms"),
+    ):
+        kafka.act("alter_configs", kind=kind, name=name, configs={config: value})
+
+
+def configs_at(admin: HttpClient, seq: int | None = None) -> dict[str, dict[str, str]]:
+    past = admin.get(STATE) if seq is None else admin.get(STATE, seq=seq)
+    found = {f"{c['resource_type']} {c['resource_name']}": c["configs"] for c in past["configs"]}
+    return found | {topic["name"]: topic["configs"] for topic in past["topics"]}
+
+
+def test_configs_are_those_of_the_moment(kafka: Cluster, admin: HttpClient) -> None:
+    before = kafka.journal.last_seq
+    alter(kafka, "46000")
+    kafka.topic("menu").create(1, 1, configs={"segment.ms": "7"})
+    changed = kafka.journal.last_seq
+    alter(kafka, None)
+    kafka.topic("menu").delete()
+    was, own, now = configs_at(admin, before), configs_at(admin, changed), configs_at(admin)
+    assert (was, now) == ({"broker ": {"min.insync.replicas": "1"}, "orders": {}},) * 2
+    assert own == {
+        "orders": {"retention.ms": "46000"},
+        "menu": {"segment.ms": "7"},
+        "broker ": {"log.retention.ms": "46000", "min.insync.replicas": "1"},
+        "broker 2": {
+            "log.cleaner.backoff.ms": "46000",
+            "listener.name.internal.ssl.keystore.password": "[hidden]",
+        },
+        "group billing": {"consumer.session.timeout.ms": "46000"},
+        "client_metrics all": {"interval.ms": "46000"},
+    }
+    assert not any("config" in sentence for sentence in admin.get(STATE)["unknown"])
+
+
+def test_configs_of_a_journal_without_its_beginning_are_those_of_the_moment(
+    kafka: Cluster, admin: HttpClient
+) -> None:
+    alter(kafka, "46000")
+    kafka.journal.clear()
+    seq, then = kafka.journal.last_seq, present(admin)
+    alter(kafka, "47000")
+    kafka.topic("orders").delete()
+    past = admin.get(STATE, seq=seq)
+    assert past["configs"] == then["configs"]
+    assert then["configs"] != admin.get("/v1/configs")
+    assert [topic["configs"] for topic in past["topics"]] == [{"retention.ms": "46000"}]
+
+
 def test_a_saved_journal_tells_the_same(
     kafka: Cluster, admin: HttpClient, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     consumer, producer = busy(kafka)
+    alter(kafka, "46000")
     kafka.clock.freeze()
     path = tmp_path_factory.mktemp("saved") / "journal.mbj"
     now = present(admin)
@@ -155,6 +217,8 @@ def test_a_saved_journal_tells_the_same(
         if each["topic"] == "orders"
     }
     assert image.groups["billing"].state == "Stable"
+    assert [msgspec.to_builtins(each) for each in views.own_config_views(image)] == now["configs"]
+    assert image.topics["orders"].configs == {"retention.ms": "46000"}
     consumer.close()
     producer.purge()
 
@@ -199,8 +263,10 @@ def test_every_moment_is_the_same_with_and_without_checkpoints(
     kafka: Cluster, admin: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     consumer, producer = busy(kafka)
+    alter(kafka, "46000")
     producer.abort_transaction(TIMEOUT_S)
     consumer.close()
+    alter(kafka, None)
     journal = SavedJournal(_entries(admin), "journal")
     whole = journal.part(0, 2**62)
     monkeypatch.setattr(history, "STEP_ENTRIES", 17)

@@ -6,6 +6,7 @@ import { get } from '../api.js';
 import { go, href, setParams, useKeys, useMoment, usePoll } from '../store.js';
 import { act } from '../actions.js';
 import { Attention } from '../attention.js';
+import { Configs, resourceOf } from '../configs.js';
 import { PartitionPanel, ReplicaIds, MiniBar, health, nameOf } from '../partition.js';
 import { Topology } from '../topology.js';
 import { WindowTable } from '../window.js';
@@ -24,7 +25,7 @@ export function Page({ path, params }) {
     <${Summary} />
     <div class="cols wide-left">
       <div class="stack"><${Brokers} live=${live} />${live ? html`<${Changes} />` : null}</div>
-      <${Network} live=${live} />
+      <div class="stack"><${Network} live=${live} /><${Configs} live=${live} /></div>
     </div>
     ${chosen ? html`<${PartitionPanel} key=${path.join('/')} ...${chosen} live=${live} onClose=${() => go('cluster', [], params)} />` : null}
     <${Partitions} params=${params} chosen=${chosen} />`;
@@ -283,10 +284,6 @@ export function sentenceOf(event) {
 }
 
 const list = (value) => (Array.isArray(value) ? `[${value.join(', ')}]` : String(value ?? '?'));
-/** A resource with configs, in words. */
-export function resourceOf({ resource_type: type, resource_name: name }) {
-  return type === 'broker' && name === '' ? 'all brokers' : `${type.replaceAll('_', ' ')} ${name}`;
-}
 const valueOf = ({ name, former, value }) => `${name} ${former ?? 'default'} → ${value ?? 'default'}`;
 const was = (id) => (id === undefined || id < 0 ? '' : ` after ${id}`);
 const names = (word, topics) => (topics?.length ? `${word} ${topics.slice(0, 5).map((each) => each.topic ?? each).join(', ')}${topics.length > 5 ? ` and ${topics.length - 5} more` : ''}` : '');

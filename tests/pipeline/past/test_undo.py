@@ -1,0 +1,94 @@
+"""What an entry changed is taken back: forth and back, an image is what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mockbroker.core.cluster import Cluster
+from mockbroker.core.configs.resources import ResourceType, overrides_of, set_overrides
+from mockbroker.core.journal.entries import Entry
+from mockbroker.core.journal.journal import Journal
+from mockbroker.pipeline.past.fold import Fold
+from mockbroker.pipeline.past.image import Image, capture
+from mockbroker.pipeline.past.members import Members
+from mockbroker.pipeline.past.undo import undone
+
+TOPICS = ("a", "b")
+VALUES = ("1000", "2000", None)
+RESOURCES = (
+    (ResourceType.TOPIC, "a", "retention.ms"),
+    (ResourceType.TOPIC, "a", "segment.ms"),
+    (ResourceType.TOPIC, "b", "retention.ms"),
+    (ResourceType.BROKER, "", "log.retention.ms"),
+    (ResourceType.BROKER, "2", "log.cleaner.threads"),
+    (ResourceType.BROKER, "2", "ssl.keystore.password"),
+    (ResourceType.BROKER, "2", "of.a.plugin"),
+    (ResourceType.GROUP, "g", "consumer.session.timeout.ms"),
+    (ResourceType.CLIENT_METRICS, "m", "interval.ms"),
+)
+Step: TypeAlias = Callable[[Cluster], None]
+
+
+def alter(resource: tuple[ResourceType, str, str], value: str | None) -> Step:
+    kind, name, config = resource
+
+    def step(cluster: Cluster) -> None:
+        if kind is ResourceType.TOPIC and name not in cluster.topics:
+            return
+        kept = {k: v for k, v in overrides_of(cluster, kind, name).items() if k != config}
+        set_overrides(cluster, kind, name, kept if value is None else {**kept, config: value})
+
+    return step
+
+
+def come_or_go(topic: str, value: str | None) -> Step:
+    """Delete the topic, or create it with or without a config."""
+
+    def step(cluster: Cluster) -> None:
+        if topic in cluster.topics:
+            cluster.delete_topic(topic)
+        else:
+            cluster.create_topic(topic, configs={"retention.ms": value} if value else {})
+
+    return step
+
+
+steps = st.lists(
+    st.one_of(
+        st.builds(alter, st.sampled_from(RESOURCES), st.sampled_from(VALUES)),
+        st.builds(come_or_go, st.sampled_from(TOPICS), st.sampled_from(VALUES)),
+    ),
+    max_size=12,
+)
+
+
+def topics_and_configs(image: Image) -> object:
+    return image.topics, image.configs
+
+
+@settings(max_examples=60, deadline=None)
+@given(before=steps, after=steps)
+def test_topics_and_configs_are_the_same_from_both_ends(
+    before: list[Step], after: list[Step]
+) -> None:
+    """At each entry behind `before`: from the beginning, and back from the end."""
+    cluster = Cluster(now_ms=lambda: 7, seed=1)
+    for step in before:
+        step(cluster)
+    journal = Journal(lambda: 0)
+    cluster.runtime.on_event.append(journal.event)
+    began = Image.of(capture(cluster))
+    for step in after:
+        step(cluster)
+    ended = Image.of(capture(cluster))
+    entries: list[Entry] = journal.since()[1]
+    fold = Fold(began.copy(), Members(journal.entry, lambda _: None, cluster.topic_name))
+    for at, entry in enumerate(entries):
+        assert topics_and_configs(fold.image) == topics_and_configs(undone(ended, entries[at:]))
+        fold.apply([entry])
+    assert topics_and_configs(fold.image) == topics_and_configs(ended)
+    assert topics_and_configs(undone(ended, entries)) == topics_and_configs(began)
