@@ -55,9 +55,9 @@ CONFIGS = {
     "log.cleaner.min.cleanable.ratio": "0.1",
     "log.roll.ms": "5000",
     "transactional.id.expiration.ms": "60000",
-    # Longer than a request can wait at a paused broker: a retry that a partition gets after it has
-    # forgotten the producer is written once more, in Kafka as well.
-    "producer.id.expiration.ms": "60000",
+    # Shorter than a retry may wait at a paused broker. A partition that has forgotten the producer
+    # writes such a retry once more, in Kafka as well; the audit tells that from a bug.
+    "producer.id.expiration.ms": "10000",
     "producer.id.expiration.check.interval.ms": "1000",
     "connections.max.idle.ms": "20000",
     "group.share.record.lock.duration.ms": "15000",

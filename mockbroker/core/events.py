@@ -20,6 +20,7 @@ KINDS: Mapping[str, str] = {
     "watermark": "a high watermark moved, or a log was truncated",
     "remove": "records were removed from the log of a partition",
     "marker": "a transaction marker was written to a partition",
+    "producer": "a partition forgot idempotent or transactional producers",
     "topics": "topics were created or deleted",
     "configs": "configs of a topic, brokers, a group or client metrics were set or deleted",
     "commit": "a coordinator wrote a committed offset of a group",
@@ -229,6 +230,21 @@ class MarkerWritten(Event, frozen=True, gc=False):
     producer_id: int
     producer_epoch: int
     committed: bool
+
+
+class ProducersExpired(Event, frozen=True):
+    """The leader of a partition forgot producers that had written nothing there for
+    `producer.id.expiration.ms`: the next append of a producer or DescribeProducers finds that out.
+    It takes their next batch at any sequence, also a retry of a batch that is in the log: that is
+    then there twice, as in Kafka (`ProducerStateManager`).
+    """
+
+    kind: ClassVar[str] = "producer"
+    topic: str
+    topic_id: str
+    partition: int
+    node_id: int
+    producer_ids: tuple[int, ...]
 
 
 class ChangedTopic(msgspec.Struct, frozen=True):

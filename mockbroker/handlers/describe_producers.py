@@ -57,7 +57,10 @@ def _describe(ctx: RequestContext, auth: AuthHelper, topic: str, index: int) -> 
     replica = partition.replica(ctx.broker.node_id)
     if replica is None:
         return PartitionResponse(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    return PartitionResponse(index, active_producers=_states(replica.log))
+    log = replica.log
+    if ctx.now_ms >= log.producers.next_check_ms:
+        partition.expire_producers(log, ctx.now_ms)
+    return PartitionResponse(index, active_producers=_states(log))
 
 
 def _states(log: ReplicaLog) -> list[ProducerState]:

@@ -14,6 +14,9 @@ WITHOUT_ID = "without-id:"
 # Likewise: `unattributed:<group>` has commits, and several members that may have read the records.
 UNATTRIBUTED = "unattributed:"
 
+# The rule of findings that an expiration of their producer explains: the config.
+EXPIRATION = "producer.id.expiration.ms"
+
 # Anomaly -> its meaning, in the report.
 ANOMALIES: Mapping[str, str] = {
     "inconsistent_offset": "one offset had two different values",
@@ -47,7 +50,8 @@ class Finding(NamedTuple):
 
     `first_seq` and `last_seq` bound the evidence in the journal; with a gap between them the
     verdict is `undecided`. `subject` is the group, producer id, transaction, `connection:<n>` or
-    process. `rule` is the rule or action that caused it.
+    process. `rule` is the rule or action that caused it, or
+    the config or promise that allows it (`producer.id.expiration.ms`, `acks=1`).
     """
 
     run: str

@@ -344,6 +344,16 @@ _MARKERS = _table(
     ("committed", "bool", "false: aborted"),
 )
 
+_EXPIRATIONS = _table(
+    "expirations",
+    "the leader of a partition forgot a producer (`producer.id.expiration.ms`)",
+    ("seq", "int64", ""),
+    *_TIMES,
+    ("broker", "int32", "the leader"),
+    *_PLACE,
+    ("producer_id", "int64", ""),
+)
+
 _REMOVALS = _table(
     "removals",
     "records that left the log of a partition, first to last offset",
@@ -460,6 +470,7 @@ TABLES: Mapping[str, Table] = {
         _STATUSES,
         _TRANSACTIONS,
         _MARKERS,
+        _EXPIRATIONS,
         _REMOVALS,
         _WATERMARKS,
         _CLUSTER,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.events import Event, ProducersExpired
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_producers import (
     DescribeProducersRequest,
@@ -49,6 +50,25 @@ def test_a_follower_tells_what_its_own_log_says(node):
     node.cluster.lag_follower("t", 0, node=2, release=True)
     node.advance(1000)
     assert describe(node, broker=2) == describe(node, broker=1)
+
+
+def test_an_expired_producer_is_told_no_more_by_leader_and_follower(node):
+    """Also without an append since then, and by the journal's event once: of the leader."""
+    configs = node.cluster.configs
+    for name in ("producer.id.expiration.ms", "producer.id.expiration.check.interval.ms"):
+        configs.dynamic_default[name] = "5000"
+    configs.changed()
+    expired: list[Event] = []
+    node.cluster.runtime.on_event.append(expired.append)
+    node.produced(batch_of(b"a", producer_id=7, producer_epoch=2, base_sequence=0))
+    node.cluster.lag_follower("t", 0, node=2)
+    for broker in (1, 2):
+        assert [each.producer_id for each in describe(node, broker=broker).active_producers] == [7]
+    node.now_ms += 5000
+    for broker in (2, 1):
+        assert describe(node, broker=broker).active_producers == []
+    events = [each for each in expired if isinstance(each, ProducersExpired)]
+    assert [(each.node_id, each.producer_ids) for each in events] == [(1, (7,))]
 
 
 @pytest.mark.parametrize(

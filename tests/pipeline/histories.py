@@ -270,6 +270,12 @@ class Story:
             )  # fmt: skip
         self.send(sender, log, count, ids=ids)
 
+    def forgotten(self, producer_id: int, log: Log) -> Row:
+        """A partition forgets a producer."""
+        return self.row(
+            "expirations", seq=self.next(), broker=1, **log.place, producer_id=producer_id
+        )
+
     def refused(self, sender: Sender, log: Log, error: str, epoch: int | None = None) -> Row:
         request = self.next()
         return self.row(

@@ -261,6 +261,19 @@ class Judge:
             and not self.thrown_out({**b, "offset": b["base_offset"]})
         ]
 
+    def unless_expired(self, batch: Row, others: Iterable[int]) -> tuple[str, str | None]:
+        """Verdict and rule of a batch, by the last of these appends of its producer before it."""
+        before = [seq for seq in others if seq < batch["append_seq"]]
+        for e in self.t["expirations"]:
+            if (
+                before
+                and e["producer_id"] == batch["producer_id"]
+                and k_of(e) == k_of(batch)
+                and max(before) < e["seq"] < batch["append_seq"]
+            ):
+                return "report", "producer.id.expiration.ms"
+        return "bug", None
+
     # -- the log -----------------------------------------------------------------------------------
 
     def inconsistent_offset(self) -> Iterator[Finding]:
@@ -318,9 +331,19 @@ class Judge:
                 seqs = (first["append_seq"], r["append_seq"])
                 batches = (self.batch[seq] for seq in seqs)
                 one, other = ((b["producer_id"], b.get("producer_epoch")) for b in batches)
-                verdict = "bug" if one[0] is not None and one == other else "report"
+                verdict, rule = "report", None
+                if one[0] is not None and one == other:
+                    own = [
+                        each["append_seq"]
+                        for each in places.values()
+                        if k_of(each) == k_of(r)
+                        and self.batch[each["append_seq"]]["producer_id"] == other[0]
+                        and self.batch[each["append_seq"]].get("producer_epoch") == other[1]
+                    ]
+                    verdict, rule = self.unless_expired(self.batch[r["append_seq"]], own)
                 yield self.found(
-                    "duplicate", verdict, "wire", k_of(r), r["offset"], f"id:{known}", seqs
+                    "duplicate", verdict, "wire", k_of(r), r["offset"], f"id:{known}", seqs,
+                    rule=rule,
                 )  # fmt: skip
 
     def duplicate_without_id(self) -> Iterator[Finding]:
@@ -350,9 +373,10 @@ class Judge:
         for key, batches in same.items():
             lowest, *others = sorted(batches, key=lambda b: b["base_offset"])
             for b in others:
+                verdict, rule = self.unless_expired(b, [each["append_seq"] for each in batches])
                 yield self.found(
-                    "duplicate", "bug", "wire", key[0], b["base_offset"],
-                    f"producer:{key[1]}", (lowest["append_seq"], b["append_seq"]),
+                    "duplicate", verdict, "wire", key[0], b["base_offset"],
+                    f"producer:{key[1]}", (lowest["append_seq"], b["append_seq"]), rule=rule,
                 )  # fmt: skip
 
     def lost_write(self) -> Iterator[Finding]:
@@ -513,9 +537,10 @@ class Judge:
             for one, other in pairwise(sorted(batches, key=lambda b: b["base_offset"])):
                 turned = one["base_sequence"] + one["records"] >= 2**31
                 if other["base_sequence"] < one["base_sequence"] and not turned:
+                    verdict, rule = self.unless_expired(other, [one["append_seq"]])
                     yield self.found(
-                        "non_monotonic_send", "bug", "wire", where, other["base_offset"],
-                        f"producer:{producer}", (one["append_seq"], other["append_seq"]),
+                        "non_monotonic_send", verdict, "wire", where, other["base_offset"],
+                        f"producer:{producer}", (one["append_seq"], other["append_seq"]), rule=rule,
                     )  # fmt: skip
 
     def application_sends(self) -> Iterator[Finding]:

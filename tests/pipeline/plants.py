@@ -114,6 +114,46 @@ def same_sequence(story: Story) -> list[Due] | None:
     return [due("duplicate", "bug", "wire", log, first["offset"], "producer:1000")]
 
 
+def forgotten_sequence(story: Story) -> list[Due] | None:
+    """A retry comes when the partition has forgotten the producer, or has forgotten another one, or
+    another partition has, or forgets it too early or too late to explain the retry.
+    """
+    log, sender, dice = story.dice.choice(story.logs), story.senders[1], story.dice
+    assert sender.producer_id is not None
+    names: list[str | None] = ["once", None] if dice.random() < 0.5 else [None, None]
+    expired = dice.choice(("between", "between", "before", "behind", "other", "elsewhere", "once"))
+    if expired == "before":
+        story.forgotten(sender.producer_id, log)
+    story.send(sender, log, 2, ids=names, answer="lost")
+    sequence = sender.sequences[id(log)] - 2
+    if dice.random() < 0.5:
+        story.send(sender, log, 1)
+    overtaken = sender.sequences[id(log)] - 2 > sequence
+    if expired in ("between", "once"):
+        story.forgotten(sender.producer_id, log)
+    if expired == "other":
+        story.forgotten(sender.producer_id + 1, log)
+    if expired == "elsewhere":
+        for each in story.logs:
+            if each is not log:
+                story.forgotten(sender.producer_id, each)
+    due_: list[Due] = []
+    for again in range(1 + (expired == "once")):
+        first, _ = story.send(sender, log, 2, ids=names, base_sequence=sequence)
+        known = expired in ("between", "once") and not again
+        verdict = "report" if known else "bug"
+        told = [("duplicate", "producer:1000")]
+        if names[0]:
+            told.append(("duplicate", "id:once"))
+        if overtaken and not again:
+            told.append(("non_monotonic_send", "producer:1000"))
+        due_ += [due(what, verdict, "wire", log, first["offset"], who) for what, who in told]
+    sender.sequences[id(log)] = sequence + 2
+    if expired == "behind":
+        story.forgotten(sender.producer_id, log)
+    return due_
+
+
 def lost_tail(story: Story) -> list[Due] | None:
     """A follower lacks the end of a log, and leads. A rule may be behind it."""
     log, dice = story.dice.choice(story.logs), story.dice
@@ -483,6 +523,7 @@ PLANTS: Mapping[str, Plant] = {
         same_id,
         same_value,
         same_sequence,
+        forgotten_sequence,
         lost_tail,
         refilled,
         never_stored,

@@ -359,7 +359,7 @@ def a_marker_of_a_former_coordinator(world: World) -> None:
 def a_batch_that_is_still_verified_after_the_marker(world: World) -> None:
     partition = _partition(world)
     offset = _append_marker(partition, coordinator_epoch=0)
-    partition.log.producers.start_verification(7, 0, 1, bumps=False)
+    partition.log.producers.start_verification(7, 0, 1, 0, bumps=False)
     topic_id = uuid_text(partition.topic.topic_id)
     world.cluster.runtime.emit(MarkerWritten(0, "orders", topic_id, 0, 0, offset, 7, 0, True))
 

@@ -156,7 +156,7 @@ def test_a_verification_after_the_marker_may_begin(world: World) -> None:
         append(partition, marker_of(7, epoch, commit=True))
         partition.log.producers.replay(marker_of(7, epoch, commit=True))
     topic_id = uuid_text(partition.topic.topic_id)
-    partition.log.producers.start_verification(7, 1, 0, bumps=False)
+    partition.log.producers.start_verification(7, 1, 0, 0, bumps=False)
     world.cluster.runtime.emit(MarkerWritten(0, "orders", topic_id, 0, 0, 0, 7, 0, True))
     assert world.laws.violations == []
 
@@ -165,7 +165,7 @@ def test_a_former_leader_may_verify_what_it_has_at_the_offset_of_the_marker(worl
     partition = partition_of(world)
     append(partition, batch_in_transaction(0))
     partition.log.producers.replay(batch_in_transaction(0))
-    partition.log.producers.start_verification(7, 0, 1, bumps=False)
+    partition.log.producers.start_verification(7, 0, 1, 0, bumps=False)
     offset = partition.log.end_offset - 1
     topic_id = uuid_text(partition.topic.topic_id)
     world.cluster.runtime.emit(MarkerWritten(0, "orders", topic_id, 0, 0, offset, 7, 0, True))

@@ -34,7 +34,7 @@ from mockbroker_protocol.entities import targets
 from mockbroker_protocol.headers import RequestHeader
 from mockbroker_protocol.records import BatchHeader, RecordsError, iter_records
 
-_RENAMED = {"node_id": "broker", "high_watermark": "offset"}
+_RENAMED = {"node_id": "broker", "high_watermark": "offset", "producer_ids": "producer_id"}
 _EVENT_FIELDS = frozenset(JournalEvent.__struct_fields__)
 # Decoded requests that are kept, because their answers are read next.
 _OPENED_KEPT = 64

@@ -1,4 +1,5 @@
-"""Emit the events of a leader's log: removed records, and moves of the high watermark.
+"""Emit the events of a leader's log: removed records, expired producers, and moves of the high
+watermark.
 
 A record that leaves the leader's log is lost, although a follower may still have it. The event of a
 follower's truncation is `LogTruncated`.
@@ -7,9 +8,10 @@ follower's truncation is `LogTruncated`.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mockbroker.core.events import RecordsRemoved, WatermarkMoved
+from mockbroker.core.events import ProducersExpired, RecordsRemoved, WatermarkMoved
 from mockbroker.core.ids import uuid_text
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from mockbroker.core.runtime import Runtime
 
 RANGES_PER_EVENT_MAX = 4_096
+PRODUCERS_PER_EVENT_MAX = 4_096
 LOG_DIR_FAILED = "log directory failed"  # the controller's reason for an election
 
 
@@ -97,6 +100,24 @@ def emit_topic_deleted(runtime: Runtime, topic: Topic) -> None:
             # Also for an empty log, because readers need the deletion of the partition.
             first = min(log.start_offset, log.end_offset - 1)
             emit_removed(runtime, partition, first, log.end_offset - 1, "topic_deleted")
+
+
+def emit_expired(runtime: Runtime, partition: Partition, producer_ids: Sequence[int]) -> None:
+    """The leader's log has no state of these producers any more."""
+    if not runtime.on_event:
+        return
+    topic = partition.topic
+    for begin in range(0, len(producer_ids), PRODUCERS_PER_EVENT_MAX):
+        runtime.emit(
+            ProducersExpired(
+                runtime.now_ms(),
+                topic.name,
+                uuid_text(topic.topic_id),
+                partition.index,
+                partition.leader_id,
+                tuple(producer_ids[begin : begin + PRODUCERS_PER_EVENT_MAX]),
+            )
+        )
 
 
 def emit_watermark(

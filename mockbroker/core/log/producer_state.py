@@ -199,7 +199,7 @@ class ProducerStateManager:
     # -- verification ------------------------------------------------------------------------------
 
     def start_verification(
-        self, producer_id: int, epoch: int, sequence: int, *, bumps: bool
+        self, producer_id: int, epoch: int, sequence: int, now_ms: int, *, bumps: bool
     ) -> VerificationGuard | int | None:
         """The guard for the verification of a batch, None if its transaction is open, or an error
         code.
@@ -211,7 +211,8 @@ class ProducerStateManager:
             return None
         guard = self.guards.get(producer_id)
         if guard is None:
-            guard = self.guards[producer_id] = VerificationGuard(epoch, sequence, bumps=bumps)
+            guard = VerificationGuard(epoch, sequence, now_ms, bumps=bumps)
+            self.guards[producer_id] = guard
         guard.note(epoch, sequence)
         return guard
 
@@ -339,23 +340,32 @@ class ProducerStateManager:
 
     # -- lifetime ----------------------------------------------------------------------------------
 
-    def expire(self, now_ms: int, expiration_ms: int, interval_ms: int) -> None:
-        """Remove producers without a batch for `expiration_ms`, unless a transaction is open.
+    def expire(self, now_ms: int, expiration_ms: int, interval_ms: int) -> list[int]:
+        """Remove producers without a batch for `expiration_ms`, unless a transaction is open, and
+        guards of that age; returns the producers' ids.
 
         Kafka checks the timestamp of the last batch every producer.id.expiration.check.interval.ms.
-        Here the first append from `next_check_ms` on checks it; the next check is `interval_ms`
-        later.
+        Here the first append or DescribeProducers from `next_check_ms` on checks it; the next check
+        is `interval_ms` later. A guard is no part of its producer's entry: a batch under
+        verification stays valid when the entry expires
+        (ProducerStateManager.removeExpiredProducers).
         """
+        expired: list[int] = []
         if self.next_check_ms:
+            latest_ms = now_ms - expiration_ms
             expired = [
                 producer_id
                 for producer_id, entry in self._entries.items()
-                if entry.transaction_start < 0 and now_ms - entry.last_timestamp >= expiration_ms
+                if entry.transaction_start < 0 and entry.last_timestamp <= latest_ms
             ]
             for producer_id in expired:
                 del self._entries[producer_id]
-                self.guards.pop(producer_id, None)
+            for producer_id in [
+                each for each, guard in self.guards.items() if guard.since_ms <= latest_ms
+            ]:
+                del self.guards[producer_id]
         self.next_check_ms = now_ms + interval_ms
+        return expired
 
     def log_start_moved(self, log_start_offset: int) -> None:
         """Remove aborted transactions that ended below the log start.

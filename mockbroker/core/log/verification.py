@@ -15,14 +15,16 @@ class VerificationGuard:
     """The guard of one producer. Guards are compared by identity.
 
     `lowest_sequence` is the lowest sequence under verification; a later batch must not overtake a
-    failed one. `bumps`: the producer raises its epoch at each end of a transaction (TV2).
+    failed one. `since_ms` is the time of the first verification. `bumps`: the producer raises its
+    epoch at each end of a transaction (TV2).
     """
 
-    __slots__ = ("bumps", "epoch", "lowest_sequence")
+    __slots__ = ("bumps", "epoch", "lowest_sequence", "since_ms")
 
-    def __init__(self, epoch: int, sequence: int, *, bumps: bool) -> None:
+    def __init__(self, epoch: int, sequence: int, since_ms: int, *, bumps: bool) -> None:
         self.epoch = epoch
         self.lowest_sequence = sequence
+        self.since_ms = since_ms
         self.bumps = bumps
 
     def note(self, epoch: int, sequence: int) -> None:
@@ -35,4 +37,4 @@ class VerificationGuard:
 
 
 # The guard of a batch whose transaction is open already.
-NO_GUARD = VerificationGuard(-1, -1, bumps=False)
+NO_GUARD = VerificationGuard(-1, -1, -1, bumps=False)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
-from mockbroker.core.log.emitters import emit_removed, emit_watermark
+from mockbroker.core.log.emitters import emit_expired, emit_removed, emit_watermark
 from mockbroker.core.log.producer_state import BatchMetadata
 from mockbroker.core.log.record_errors import BatchRefusal
 from mockbroker.core.log.replica_log import ReplicaLog
@@ -268,8 +268,7 @@ class Partition:
         log = self.log
         producers = log.producers
         if now_ms >= producers.next_check_ms:
-            config = self._host.configs.get_int
-            producers.expire(now_ms, config(PRODUCER_EXPIRATION), config(EXPIRATION_INTERVAL))
+            self.expire_producers(log, now_ms)
         producer_id, epoch, sequence = (
             header.producer_id,
             header.producer_epoch,
@@ -291,6 +290,15 @@ class Partition:
             error = producers.check_guard(producer_id, epoch, guard)
         error = error or producers.check(producer_id, epoch, sequence, transactional)
         return AppendResult(error, log_start_offset=log.start_offset) if error else None
+
+    def expire_producers(self, log: ReplicaLog, now_ms: int) -> None:
+        """Remove expired producers from a replica's log; called when its next check is due."""
+        config = self._host.configs.get_int
+        expired = log.producers.expire(
+            now_ms, config(PRODUCER_EXPIRATION), config(EXPIRATION_INTERVAL)
+        )
+        if expired and log is self.log:
+            emit_expired(self._host.runtime, self, expired)
 
     def _write(
         self, batch: memoryview, header: BatchHeader, now_ms: int, append_time_ms: int

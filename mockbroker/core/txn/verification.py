@@ -113,6 +113,7 @@ class PartitionVerification:
                 self.producer_id,
                 self.epoch,
                 sequence,
+                self.cluster.runtime.now_ms(),
                 bumps=self.operation is TxnOperation.ADD,
             )
             if isinstance(guard, int):

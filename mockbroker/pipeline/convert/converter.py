@@ -93,6 +93,7 @@ class Converter:
         self._on_event: dict[type[events.Event], tuple[Callable[[EventEntry, Any], None], ...]] = {
             events.RecordsRemoved: (cluster_events.removed,),
             events.MarkerWritten: (transactions.marker,),
+            events.ProducersExpired: (self._producing.expired,),
             events.TransactionMoved: (transactions.moved,),
             events.GroupMoved: (groups.moved,),
             events.ShareRecordsMoved: (shares.records,),

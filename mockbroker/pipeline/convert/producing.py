@@ -1,11 +1,12 @@
-"""Batches and records that producers sent."""
+"""Batches and records that producers sent, and producers that partitions forgot."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from mockbroker.core.journal.entries import AppendEntry
+from mockbroker.core.events import ProducersExpired
+from mockbroker.core.journal.entries import AppendEntry, EventEntry
 from mockbroker.core.journal.messages import error_name
 from mockbroker.pipeline.convert.batches import BatchOpener
 from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, Place, RunState, times
@@ -17,7 +18,7 @@ from mockbroker_protocol.records import BatchHeader, RecordsError, split_batches
 
 
 class Producing:
-    """Makes `batches` and `records`."""
+    """Makes `batches`, `records` and `expirations`."""
 
     def __init__(
         self,
@@ -95,6 +96,21 @@ class Producing:
                 if header.is_transactional:
                     row["transaction"] = self._transactions.current(header.producer_id)
             self._rows.add("batches", row)
+
+    def expired(self, entry: EventEntry, event: ProducersExpired) -> None:
+        """A partition forgot producers: a row for each."""
+        for producer_id in event.producer_ids:
+            self._rows.add(
+                "expirations",
+                {
+                    **times(entry),
+                    "broker": event.node_id,
+                    "topic": event.topic,
+                    "topic_id": event.topic_id,
+                    "partition": event.partition,
+                    "producer_id": producer_id,
+                },
+            )
 
 
 def _producer(header: BatchHeader) -> dict[str, object]:

@@ -171,6 +171,11 @@ WHERE s.append_seq IS NOT NULL AND s.producer_id IS NOT NULL AND s.base_sequence
     WHERE t.k = s.k AND t.append_seq = s.append_seq AND t."offset" = s.base_offset
   );
 
+-- Producers that a partition forgot, see `producer.id.expiration.ms`.
+CREATE TEMP TABLE forgotten AS
+SELECT DISTINCT k, e.producer_id, e.seq
+FROM expirations AS e JOIN places USING (run, topic_id, "partition");
+
 -- Answers ---------------------------------------------------------------------------------------
 
 -- A partition of an answer, and its deliveries. `straight`: consecutive offsets.

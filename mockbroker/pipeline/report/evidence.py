@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mockbroker.pipeline.duck.session import DuckSession
-from mockbroker.pipeline.findings import Finding
+from mockbroker.pipeline.findings import EXPIRATION, Finding
 from mockbroker.pipeline.report.model import Case, TimelineEntry
 from mockbroker.pipeline.report.words import offsets, printable, several
 
@@ -91,6 +91,10 @@ def _marker(row: Row) -> str:
     return f"{what} marker of {_shown(row['transaction'])} at offset {row['offset']}"
 
 
+def _expiration(row: Row) -> str:
+    return f"broker {row['broker']} forgot producer {row['producer_id']} ({EXPIRATION})"
+
+
 def _watermark(row: Row) -> str:
     names = ("log_start_offset", "last_stable_offset", "high_watermark", "log_end_offset")
     offsets = ", ".join(
@@ -169,6 +173,10 @@ SOURCES: tuple[Source, ...] = (
     Source("removals", "t.seq", _PLACE, _RANGE.format("first_offset", "last_offset"), _removal),
     Source(
         "markers", "t.seq", f"({_PLACE}) OR t.transaction = c.subject", "FALSE", _marker,
+    ),
+    Source(
+        "expirations", "t.seq", f"({_PLACE}) AND c.anomaly IN ('duplicate', 'non_monotonic_send')",
+        f"c.rule = '{EXPIRATION}'", _expiration,
     ),
     Source("watermarks", "t.seq", f"{_PLACE} AND c.anomaly LIKE 'watermark%'", "FALSE", _watermark),
     Source(

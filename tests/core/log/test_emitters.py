@@ -8,10 +8,21 @@ import pytest
 
 from mockbroker.core.actions import find_action, parse_action
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.events import MarkerWritten, RecordsRemoved, TopicsChanged, WatermarkMoved
+from mockbroker.core.events import (
+    MarkerWritten,
+    ProducersExpired,
+    RecordsRemoved,
+    TopicsChanged,
+    WatermarkMoved,
+)
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.journal.reader import ranges_of
-from mockbroker.core.log.emitters import RANGES_PER_EVENT_MAX, emit_compacted
+from mockbroker.core.log.emitters import (
+    PRODUCERS_PER_EVENT_MAX,
+    RANGES_PER_EVENT_MAX,
+    emit_compacted,
+    emit_expired,
+)
 from mockbroker.core.txn.markers import Marker, write_markers
 from mockbroker_protocol.records import BatchHeader, Record, build_batch
 
@@ -181,3 +192,15 @@ def test_a_watermark_that_is_put_somewhere_is_told_with_the_action():
     (told,) = watched.of(WatermarkMoved)
     assert isinstance(told, WatermarkMoved)
     assert (told.former, told.high_watermark, told.cause) == (3, 1, "set_high_watermark")
+
+
+def test_many_expired_producers_are_told_in_several_events():
+    watched = Watched()
+    ids = range(PRODUCERS_PER_EVENT_MAX + 1)
+    emit_expired(watched.cluster.runtime, watched.partition, ids)
+    told = [each for each in watched.told if isinstance(each, ProducersExpired)]
+    assert {(each.topic, each.topic_id, each.partition) for each in told} == {
+        ("t", watched.topic_id, 0)
+    }
+    assert [len(each.producer_ids) for each in told] == [PRODUCERS_PER_EVENT_MAX, 1]
+    assert [each for event in told for each in event.producer_ids] == list(ids)

@@ -10,6 +10,7 @@ from mockbroker.core.log.producer_state import (
     BatchMetadata,
     ProducerStateManager,
 )
+from mockbroker.core.log.verification import VerificationGuard
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import ControlType, build_marker
 from tests.support.requests import batch_of
@@ -168,12 +169,29 @@ def test_a_marker_without_data_leaves_no_entry_in_the_aborted_index():
 
 def test_idle_producers_expire_at_the_next_check_but_not_with_an_open_transaction():
     states = ProducerStateManager()
-    states.expire(1000, 50_000, 60_000)
+    assert states.expire(1000, 50_000, 60_000) == []
     assert states.next_check_ms == 61_000
     wrote(states, 0, 0, timestamp=1000)
     wrote(states, 0, 0, timestamp=1000, transactional=True, pid=8)
-    states.expire(61_000, 50_000, 60_000)
+    assert states.expire(61_000, 50_000, 60_000) == [PID]
     assert set(states.entries) == {8}
+    assert states.expire(121_000, 50_000, 60_000) == []
+
+
+def test_a_guard_expires_by_its_own_age():
+    """A batch under verification stays valid when its producer's entry expires. A verification
+    without a batch is forgotten.
+    """
+    states = ProducerStateManager()
+    states.expire(1000, 50_000, 60_000)
+    states.append_marker(PID, 0, 0, 4, 1000, aborted=True)
+    guard = states.start_verification(PID, 0, 1, 60_500, bumps=False)
+    assert isinstance(guard, VerificationGuard)
+    assert states.expire(61_000, 50_000, 60_000) == [PID]
+    assert states.check_guard(PID, 0, guard) == ErrorCode.NONE
+    assert states.expire(121_000, 50_000, 60_000) == []
+    assert states.guards == {}
+    assert states.check_guard(PID, 0, guard) == ErrorCode.INVALID_TXN_STATE
 
 
 @pytest.mark.parametrize(

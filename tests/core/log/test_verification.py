@@ -10,12 +10,13 @@ from mockbroker_protocol import ErrorCode
 
 E = ErrorCode
 PID = 7
+NOW_MS = 1000
 
 
 def start(
     states: ProducerStateManager, epoch: int = 0, sequence: int = 0, *, bumps: bool = False
 ) -> VerificationGuard:
-    guard = states.start_verification(PID, epoch, sequence, bumps=bumps)
+    guard = states.start_verification(PID, epoch, sequence, NOW_MS, bumps=bumps)
     assert isinstance(guard, VerificationGuard)
     return guard
 
@@ -36,7 +37,9 @@ def test_only_the_guard_that_was_given_opens_a_transaction() -> None:
     guard = start(states)
     assert states.check_guard(PID, 0, guard) == E.NONE
     assert states.check_guard(PID, 0, NO_GUARD) == E.INVALID_TXN_STATE
-    assert states.check_guard(PID, 0, VerificationGuard(0, 0, bumps=False)) == E.INVALID_TXN_STATE
+    assert (
+        states.check_guard(PID, 0, VerificationGuard(0, 0, 0, bumps=False)) == E.INVALID_TXN_STATE
+    )
 
 
 def test_while_a_transaction_is_open_no_guard_is_needed() -> None:
@@ -44,7 +47,7 @@ def test_while_a_transaction_is_open_no_guard_is_needed() -> None:
     start(states)
     append(states)
     assert states.guards == {}
-    assert states.start_verification(PID, 0, 1, bumps=False) is None
+    assert states.start_verification(PID, 0, 1, NOW_MS, bumps=False) is None
     assert states.check_guard(PID, 0, NO_GUARD) == E.NONE
 
 
@@ -69,7 +72,7 @@ def test_the_same_question_has_the_same_guard() -> None:
 def test_an_epoch_before_is_refused_without_asking() -> None:
     states = ProducerStateManager()
     end(states, epoch=4)
-    assert states.start_verification(PID, 3, 0, bumps=False) == E.INVALID_PRODUCER_EPOCH
+    assert states.start_verification(PID, 3, 0, NOW_MS, bumps=False) == E.INVALID_PRODUCER_EPOCH
     assert states.check_guard(PID, 3, NO_GUARD) == E.INVALID_PRODUCER_EPOCH
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.events import Event, ProducersExpired
+from mockbroker.core.ids import uuid_text
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.replication.partition import AppendResult, Partition
 from mockbroker.core.replication.replica import FollowerState, Replica
@@ -268,3 +270,32 @@ def test_producers_expire_at_the_configured_interval():
         view = memoryview(batch_of(b"v", producer_id=producer_id, base_sequence=0))
         partition.append(view, BatchHeader(view), -1, NOW_MS + 1000 * producer_id)
     assert len(partition.log.producers.entries) <= 7
+
+
+def test_a_retry_behind_the_expiration_of_its_producer_is_appended_again_and_an_event_tells_why():
+    """A partition does not know the producer any more, and takes its batch at any sequence."""
+    node = Node(
+        configs={
+            "producer.id.expiration.ms": "5000",
+            "producer.id.expiration.check.interval.ms": "1000",
+        }
+    )
+    heard: list[Event] = []
+    node.cluster.runtime.on_event.append(heard.append)
+    partition = node.topic()
+
+    def send(after_ms: int, sequence: int) -> AppendResult:
+        node.advance(after_ms)
+        view = memoryview(idempotent(b"v", sequence=sequence))
+        return partition.append(view, BatchHeader(view), -1, node.now_ms)
+
+    assert send(0, 3).base_offset == 0
+    assert send(4999, 3).duplicate
+    assert [each for each in heard if isinstance(each, ProducersExpired)] == []
+    again = send(1000, 3)
+    assert (again.base_offset, again.duplicate) == (1, False)
+    topic_id = uuid_text(partition.topic.topic_id)
+    expired = ProducersExpired(node.now_ms, "t", topic_id, 0, 1, (9,))
+    assert [each for each in heard if isinstance(each, ProducersExpired)] == [expired]
+    assert send(1, 3).duplicate
+    assert send(0, 9).error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER

@@ -9,7 +9,10 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from mockbroker import Cluster
+from mockbroker.client.connection import Connection
 from mockbroker.pipeline.hashing import key_hash, value_hash
+from mockbroker_protocol.records import Record, build_batch
+from tests.differential.dialogue import produce_request
 from tests.pipeline.convert.support import tables_of
 from tests.support.librdkafka import TIMEOUT_S, settings
 from tests.support.waiting import wait_until
@@ -294,3 +297,41 @@ def test_the_first_high_watermark_after_a_truncation_names_its_cause(kafka):
     moved = {"broker": follower, "source": "event", "topic": "replicated"}
     first, *_ = tables_of(kafka).rows("watermarks", **moved)
     assert (first["high_watermark"], first["cause"]) == (2, "stop_broker")
+
+
+def test_a_retry_behind_an_expiration_is_a_duplicate_that_the_config_explains():
+    """Kafka's partitions take it as well. The journal's event and the table tell when the producer
+    was forgotten, and the audit reports no bug.
+    """
+    configs = {
+        "producer.id.expiration.ms": "10000",
+        "producer.id.expiration.check.interval.ms": "1000",
+    }
+    with Cluster(brokers=1, topics={"t": 1}, configs=configs) as kafka:
+        kafka.clock.freeze()
+        record = Record(0, kafka.clock.now_ms, b"k", b"v", [("mb-id", b"once")])
+        batch = build_batch([record], producer_id=7, producer_epoch=0, base_sequence=4)
+        with Connection(*kafka.endpoint(1)) as connection:
+
+            def offset() -> int:
+                answer = connection.send(produce_request("t", batch), 9)
+                (partition,) = answer.responses[0].partition_responses
+                assert partition.error_code == 0
+                return partition.base_offset
+
+            assert [offset(), offset()] == [0, 0]
+            kafka.clock.advance("9s")
+            assert offset() == 0
+            kafka.clock.advance("1s")
+            assert [offset(), offset()] == [1, 1]
+        (event,) = kafka.journal.exactly(1, kind="producer", producer_id=7)
+        audit, tables = kafka.audit(), tables_of(kafka)
+    (row,) = tables.rows("expirations")
+    assert (event.change, event.topic, event.partition) == ("ProducersExpired", "t", 0)
+    assert (event.broker, event.producer_id) == (1, (7,))
+    appends = [batch["append_seq"] for batch in tables.rows("batches") if batch["append_seq"]]
+    assert appends[0] < row["seq"] == event.seq < appends[1]
+    assert (row["broker"], row["topic"], row["partition"], row["producer_id"]) == (1, "t", 0, 7)
+    found = [(each.subject, each.verdict, each.offset, each.rule) for each in audit.findings]
+    why = "producer.id.expiration.ms"
+    assert sorted(found) == [("id:once", "report", 1, why), ("producer:7", "report", 1, why)]

@@ -108,6 +108,9 @@ class Journal:
             transaction=transaction, committed=committed,
         )  # fmt: skip
 
+    def expiration(self, seq: int, producer_id: int, **columns: Any) -> None:
+        self.row("expirations", **{**PLACE, "seq": seq, "producer_id": producer_id, **columns})
+
     def unclean_election(self, seq: int, leader_epoch: int) -> None:
         self.row(
             "cluster", **PLACE, seq=seq, change="LeaderChanged", leader=2, unclean=True,

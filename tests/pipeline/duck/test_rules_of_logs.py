@@ -261,6 +261,49 @@ def test_one_sequence_number_twice_is_a_bug() -> None:
     assert journal.brief("duplicate") == [("bug", 6, "producer:4", 10, 50)]
 
 
+def test_a_duplicate_is_explained_if_its_producer_was_forgotten_since_the_append_before() -> None:
+    """That producer, at that partition, and between the two appends. A retry that comes again must
+    find the second one.
+    """
+    journal = Journal()
+    producer = {"producer_id": 4, "producer_epoch": 0, "base_sequence": 0}
+    journal.expiration(5, 4)
+    journal.batch(10, 0, 1, ids=["a"], **producer)
+    journal.expiration(14, 9)
+    journal.expiration(15, 4, partition=1)
+    journal.batch(20, 1, 1, ids=["a"], **producer)
+    journal.expiration(25, 4)
+    bugs = [("bug", 1, "id:a", 10, 20), ("bug", 1, "producer:4", 10, 20)]
+    assert journal.brief("duplicate") == bugs
+    journal.batch(30, 2, 1, ids=["a"], **producer)
+    journal.batch(40, 3, 1, ids=["a"], **producer)
+    assert journal.brief("duplicate") == [
+        *bugs,
+        ("report", 2, "id:a", 10, 30),
+        ("report", 2, "producer:4", 10, 30),
+        ("bug", 3, "id:a", 10, 40),
+        ("bug", 3, "producer:4", 10, 40),
+    ]
+    explained = [found.offset for found in journal.findings("duplicate") if found.rule is not None]
+    assert explained == [2, 2]
+
+
+def test_a_forgotten_producer_sends_an_older_batch_behind_a_newer_one() -> None:
+    """The partition does not know the order any more: a report."""
+    journal = Journal()
+    producer = {"producer_id": 4, "producer_epoch": 0}
+    journal.batch(10, 0, 1, **producer, base_sequence=0)
+    journal.batch(20, 1, 1, **producer, base_sequence=1)
+    journal.expiration(25, 4)
+    journal.batch(30, 2, 1, **producer, base_sequence=0)
+    assert journal.brief("non_monotonic_send") == [("report", 2, "producer:4", 20, 30)]
+    [found] = journal.findings("non_monotonic_send")
+    assert found.rule == "producer.id.expiration.ms"
+    journal.batch(40, 3, 1, **producer, base_sequence=1)
+    journal.batch(50, 4, 1, **producer, base_sequence=0)
+    assert journal.brief("non_monotonic_send")[1:] == [("bug", 4, "producer:4", 40, 50)]
+
+
 def test_an_acknowledged_record_that_was_thrown_out_is_lost() -> None:
     """A bug; where a rule did it, a report that names the rule. Retention may take what it will."""
     journal = Journal()

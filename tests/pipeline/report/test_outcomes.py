@@ -112,6 +112,19 @@ def test_a_case_holds_the_journal_around_the_finding(tmp_path) -> None:
     assert "because of bad-night" in plain(report)
 
 
+def test_a_duplicate_of_a_forgotten_producer_names_the_config_and_shows_when(tmp_path) -> None:
+    journal = Journal()
+    producer = {"producer_id": 4, "producer_epoch": 0, "base_sequence": 0}
+    journal.batch(10, 0, 1, **producer)
+    journal.expiration(15, 4, broker=2)
+    journal.batch(20, 1, 1, **producer, values=[5])
+    report = report_of(journal, tmp_path)
+    [case] = report.cases
+    [entry] = [entry for entry in case.timeline if entry.what == "expirations"]
+    assert (entry.seq, entry.text) == (15, "broker 2 forgot producer 4 (producer.id.expiration.ms)")
+    assert "because of producer.id.expiration.ms" in plain(report)
+
+
 def test_an_applications_word_is_shown_with_the_finding(tmp_path) -> None:
     """Where the journal has no entry that proves it."""
     journal = Journal()

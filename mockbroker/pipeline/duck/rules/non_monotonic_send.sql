@@ -36,17 +36,23 @@ WITH by_sequence AS (
     WINDOW sends AS (PARTITION BY l.k, f.process ORDER BY l."offset")
 ), found AS (
     SELECT k, 'bug' AS verdict, 'wire' AS level, base_offset AS "offset",
-           'producer:' || producer_id AS subject, append_seq, former_append
-    FROM by_sequence
+           'producer:' || producer_id AS subject, append_seq, former_append,
+           EXISTS (
+             SELECT 1 FROM forgotten AS e
+             WHERE e.k = b.k AND e.producer_id = b.producer_id
+               AND e.seq > b.former_append AND e.seq < b.append_seq
+           ) AS expired
+    FROM by_sequence AS b
     WHERE base_sequence < former_sequence
       AND CAST(former_sequence AS BIGINT) + former_records < 2147483648
     UNION ALL
     SELECT k, CASE WHEN producer_id IS NULL OR former_producer IS NULL THEN 'report' ELSE 'bug' END,
-           'application', "offset", process, append_seq, former_append
+           'application', "offset", process, append_seq, former_append, FALSE
     FROM by_word
     WHERE seq < former_seq
 )
-SELECT p.run, f.verdict, f.level, p.topic, p.topic_id, p."partition", f."offset", f.subject,
+SELECT p.run, CASE WHEN f.expired THEN 'report' ELSE f.verdict END AS verdict, f.level, p.topic, p.topic_id, p."partition", f."offset", f.subject,
        least(f.append_seq, f.former_append) AS first_seq,
-       greatest(f.append_seq, f.former_append) AS last_seq, NULL AS rule
+       greatest(f.append_seq, f.former_append) AS last_seq,
+       CASE WHEN f.expired THEN 'producer.id.expiration.ms' END AS rule
 FROM found AS f JOIN places AS p USING (k)

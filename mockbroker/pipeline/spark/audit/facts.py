@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.pipeline.findings import FINDING_COLUMNS
+from mockbroker.pipeline.findings import EXPIRATION, FINDING_COLUMNS
 from mockbroker.pipeline.tables import WANTED_REMOVALS
 
 if TYPE_CHECKING:
@@ -54,6 +54,27 @@ def no_findings(inputs: Inputs) -> DataFrame:
         for name in FINDING_COLUMNS
     ]
     return inputs.spark.sql(f"SELECT {', '.join(columns)} WHERE false")
+
+
+def excused_by_expiration(inputs: Inputs, found: DataFrame) -> DataFrame:
+    """Bugs of a producer's appends, with `k`, `producer_id`, `append_seq` and `former_append`, the
+    append that it is held against. If the partition forgot the producer between the two, the bug is
+    a report, and the config its rule.
+    """
+    if not inputs.has("expirations"):
+        return found
+    judged = inputs.sql(
+        f"""
+        SELECT f.*, IF(e.k IS NULL, f.verdict, 'report') AS judged,
+               IF(e.k IS NULL, NULL, '{EXPIRATION}') AS rule
+        FROM {{found}} f
+        LEFT JOIN {{expirations}} e
+          ON f.verdict = 'bug' AND e.k = f.k AND e.producer_id = f.producer_id
+         AND e.seq > f.former_append AND e.seq < f.append_seq
+        """,
+        found=found,
+    )
+    return judged.drop("verdict").withColumnRenamed("judged", "verdict")
 
 
 def prepare(inputs: Inputs) -> None:

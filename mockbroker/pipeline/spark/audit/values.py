@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.pipeline.findings import WIRE, WITHOUT_ID
-from mockbroker.pipeline.spark.audit.facts import findings, no_findings
+from mockbroker.pipeline.spark.audit.facts import excused_by_expiration, findings, no_findings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -91,7 +91,8 @@ def duplicate(inputs: Inputs) -> DataFrame:
     by topic, records without an id that have the key and value of another.
     """
     inputs.derive("alike", _alike, checkpoint=True)
-    found = _by_sequence(inputs).unionByName(_by_id(inputs)).unionByName(_by_value(inputs))
+    found = excused_by_expiration(inputs, _by_sequence(inputs).unionByName(_by_id(inputs)))
+    found = found.unionByName(_by_value(inputs), allowMissingColumns=True)
     return findings(found, "duplicate", WIRE)
 
 
@@ -125,24 +126,29 @@ def _by_id(inputs: Inputs) -> DataFrame:
             FROM {alike} WHERE id IS NOT NULL
             GROUP BY run, k, topic, topic_id, partition, offset, id
         ), ordered AS (
-            SELECT *, row_number() OVER same AS number, first_value(k) OVER same AS first_k,
-                   first_value(offset) OVER same AS first_offset,
-                   first_value(append_seq) OVER same AS first_append
-            FROM named
+            SELECT n.*, b.producer_id, b.producer_epoch, row_number() OVER same AS number,
+                   first_value(b.producer_id) OVER same AS first_producer,
+                   first_value(b.producer_epoch) OVER same AS first_epoch,
+                   first_value(n.offset) OVER same AS first_offset,
+                   first_value(n.append_seq) OVER same AS first_append,
+                   lag(n.append_seq) OVER own AS former_append
+            FROM named n
+            LEFT JOIN {batches} b ON b.k = n.k AND b.append_seq = n.append_seq
             WINDOW same AS (
-                PARTITION BY run, topic_id, id ORDER BY append_seq, partition, offset
+                PARTITION BY n.run, n.topic_id, n.id ORDER BY n.append_seq, n.partition, n.offset
+            ), own AS (
+                PARTITION BY n.k, n.id, b.producer_id, b.producer_epoch
+                ORDER BY n.append_seq, n.offset
             )
         )
-        SELECT o.run, o.topic, o.topic_id, o.partition, o.offset, concat('id:', o.id) AS subject,
-               IF(b.producer_id = f.producer_id AND b.producer_epoch <=> f.producer_epoch,
+        SELECT run, k, topic, topic_id, partition, offset, concat('id:', id) AS subject,
+               IF(producer_id = first_producer AND producer_epoch <=> first_epoch,
                   'bug', 'report') AS verdict,
-               least(o.append_seq, o.first_append) AS first_seq,
-               greatest(o.append_seq, o.first_append) AS last_seq,
-               to_json(named_struct('first_offset', o.first_offset)) AS details
-        FROM ordered o
-        LEFT JOIN {batches} b ON b.k = o.k AND b.append_seq = o.append_seq
-        LEFT JOIN {batches} f ON f.k = o.first_k AND f.append_seq = o.first_append
-        WHERE o.number > 1
+               producer_id, append_seq, former_append,
+               least(append_seq, first_append) AS first_seq,
+               greatest(append_seq, first_append) AS last_seq,
+               to_json(named_struct('first_offset', first_offset)) AS details
+        FROM ordered WHERE number > 1
     """)
 
 
@@ -167,8 +173,9 @@ def _by_value(inputs: Inputs) -> DataFrame:
 def _by_sequence(inputs: Inputs) -> DataFrame:
     inputs.derive("sent", sent)
     return inputs.sql("""
-        SELECT run, topic, topic_id, partition, base_offset AS offset,
+        SELECT run, k, topic, topic_id, partition, base_offset AS offset,
                concat('producer:', producer_id) AS subject, 'bug' AS verdict,
+               producer_id, append_seq, former_append,
                least(append_seq, first_append) AS first_seq,
                greatest(append_seq, first_append) AS last_seq,
                to_json(named_struct('first_offset', first_offset,
@@ -176,11 +183,13 @@ def _by_sequence(inputs: Inputs) -> DataFrame:
         FROM (
             SELECT *, first_value(base_offset) OVER same AS first_offset,
                    first_value(append_seq) OVER same AS first_append,
-                   row_number() OVER same AS number
+                   row_number() OVER same AS number, lag(append_seq) OVER own AS former_append
             FROM {sent}
             WINDOW same AS (
                 PARTITION BY k, producer_id, producer_epoch, base_sequence
                 ORDER BY base_offset, append_seq
+            ), own AS (
+                PARTITION BY k, producer_id, producer_epoch, base_sequence ORDER BY append_seq
             )
         )
         WHERE number > 1

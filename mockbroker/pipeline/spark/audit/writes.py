@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.pipeline.findings import WIRE
-from mockbroker.pipeline.spark.audit.facts import findings, no_findings
+from mockbroker.pipeline.spark.audit.facts import excused_by_expiration, findings, no_findings
 from mockbroker.pipeline.spark.audit.values import sent
 
 if TYPE_CHECKING:
@@ -48,8 +48,9 @@ def non_monotonic_send(inputs: Inputs) -> DataFrame:
     """Batches of one producer in another order than their sequences."""
     inputs.derive("sent", sent)
     found = inputs.sql("""
-        SELECT run, topic, topic_id, partition, base_offset AS offset,
+        SELECT run, k, topic, topic_id, partition, base_offset AS offset,
                concat('producer:', producer_id) AS subject, 'bug' AS verdict,
+               producer_id, append_seq, before_append AS former_append,
                least(append_seq, before_append) AS first_seq,
                greatest(append_seq, before_append) AS last_seq,
                to_json(named_struct('base_sequence', base_sequence,
@@ -66,7 +67,7 @@ def non_monotonic_send(inputs: Inputs) -> DataFrame:
         WHERE base_sequence < before_sequence
           AND CAST(before_sequence AS bigint) + before_records < 2147483648
     """)
-    return findings(found, "non_monotonic_send", WIRE)
+    return findings(excused_by_expiration(inputs, found), "non_monotonic_send", WIRE)
 
 
 def zombie_write(inputs: Inputs) -> DataFrame:
