@@ -104,7 +104,11 @@ class Converter:
             events.OffsetCommitted: (self._offset_committed,),
             events.OffsetRemoved: (groups.offset_removed,),
             events.WatermarkMoved: (watermarks.moved,),
-            events.TopicsChanged: (cluster.topics_changed, cluster_events.topics),
+            events.TopicsChanged: (
+                cluster.topics_changed,
+                cluster_events.topics,
+                watermarks.topics_changed,
+            ),
             events.ConfigsChanged: (cluster_events.configs,),
             events.LeaderChanged: (cluster.leader_changed, cluster_events.event),
             events.FollowerFetched: (),

@@ -8,9 +8,9 @@ offset are left out. It is evidence if the higher one was sent before the reques
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Any
+from typing import Any, NamedTuple
 
-from mockbroker.core.events import LogTruncated, WatermarkMoved
+from mockbroker.core.events import LogTruncated, TopicsChanged, WatermarkMoved
 from mockbroker.core.journal.deliveries import READ_COMMITTED
 from mockbroker.core.journal.entries import AppendEntry, EventEntry
 from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, Place, RunState, times
@@ -18,9 +18,16 @@ from mockbroker.pipeline.convert.rows import Rows
 
 LATEST, EARLIEST = -1, -2
 
+# The reported marks of a log that are kept; the newer half of them is complete.
+MARKS_MAX = 256
+
 
 class _ReportedMarks:
-    """The reported high watermarks of one log in one epoch, while they rise."""
+    """The reported high watermarks of one log in one epoch, while they rise.
+
+    The older half is thinned out again and again, so a request that waits for long is compared with
+    a mark below that of its time: a decrease may then pass for old news, and never the reverse.
+    """
 
     __slots__ = ("marks", "seqs", "turned_seq")
 
@@ -50,6 +57,9 @@ class _ReportedMarks:
         if mark > newest:
             self.seqs.append(seq)
             self.marks.append(mark)
+            if len(self.marks) > MARKS_MAX:
+                del self.seqs[1 : MARKS_MAX // 2 : 2]
+                del self.marks[1 : MARKS_MAX // 2 : 2]
             return True
         if mark == newest:
             return True
@@ -60,16 +70,33 @@ class _ReportedMarks:
         return True
 
 
+class _InEpoch(NamedTuple):
+    """The reported marks of a partition in its present leader epoch, by broker."""
+
+    epoch: int
+    by_broker: dict[int, _ReportedMarks]
+
+
 class Watermarks:
     """Makes `watermarks`."""
 
     def __init__(self, rows: Rows, cluster: RunState) -> None:
         self._rows = rows
         self._cluster = cluster
-        self._reported: dict[tuple[Place, int, int], _ReportedMarks] = {}
-        # Replicas without a report of a high watermark since it was lowered, by a truncation or an
-        # action: the value is the cause.
-        self._lowered: dict[tuple[Place, int], str] = {}
+        self._reported: dict[Place, _InEpoch] = {}
+        # Brokers without a report of a partition's high watermark since it was lowered there, by a
+        # truncation or an action: the value is the cause.
+        self._lowered: dict[Place, dict[int, str]] = {}
+
+    def _marks(self, place: Place, broker: int, epoch: int) -> _ReportedMarks:
+        """The marks that a broker has reported in the present epoch."""
+        reported = self._reported.get(place)
+        if reported is None or reported.epoch != epoch:
+            reported = self._reported[place] = _InEpoch(epoch, {})
+        marks = reported.by_broker.get(broker)
+        if marks is None:
+            marks = reported.by_broker[broker] = _ReportedMarks()
+        return marks
 
     def answer(self, exchange: ConvertedExchange, place: Place, source: str, **known: int) -> None:
         """Add the offsets of a log in an answer; -1 stands for absent ones."""
@@ -79,7 +106,7 @@ class Watermarks:
         epoch = self._cluster.leader_epoch(place, answer.node_id, exchange.request.seq)
         mark = known.get("high_watermark")
         if mark is not None and epoch is not None:
-            reported = self._reported.setdefault((place, answer.node_id, epoch), _ReportedMarks())
+            reported = self._marks(place, answer.node_id, epoch)
             since_seq = exchange.request.seq
             if answer.rules:
                 is_evidence = reported.is_known(mark, since_seq)
@@ -122,22 +149,21 @@ class Watermarks:
     def truncated(self, entry: EventEntry, event: LogTruncated) -> None:  # noqa: ARG002
         """Add a truncation of a replica's log and high watermark."""
         place = self._cluster.named(event.topic, event.partition)
-        self._lowered[place, event.node_id] = event.cause or "truncation"
+        self._lowered.setdefault(place, {})[event.node_id] = event.cause or "truncation"
 
     def moved(self, entry: EventEntry, event: WatermarkMoved) -> None:
         """Add a move of a high watermark. The first one after a truncation may be lower than
         before, as may a follower's after an action set the leader's.
         """
         place = self._cluster.named(event.topic, event.partition)
-        lowered_by = self._lowered.pop((place, event.node_id), None)
+        lowered_by = self._lowered.get(place, {}).pop(event.node_id, None)
         if event.cause and event.high_watermark < event.former:
-            others = {node_id for known, node_id, _ in self._reported if known == place}
-            for node_id in others - {event.node_id}:
-                self._lowered[place, node_id] = event.cause
+            reported = self._reported.get(place)
+            others = reported.by_broker.keys() - {event.node_id} if reported is not None else ()
+            self._lowered.setdefault(place, {}).update(dict.fromkeys(others, event.cause))
         epoch = self._cluster.leader_epoch(place, event.node_id, entry.seq)
         if epoch is not None:
-            known = self._reported.setdefault((place, event.node_id, epoch), _ReportedMarks())
-            known.add(entry.seq, event.high_watermark, entry.seq)
+            self._marks(place, event.node_id, epoch).add(entry.seq, event.high_watermark, entry.seq)
         self._rows.add(
             "watermarks",
             {
@@ -151,6 +177,14 @@ class Watermarks:
                 "cause": event.cause or lowered_by,
             },
         )
+
+    def topics_changed(self, entry: EventEntry, event: TopicsChanged) -> None:  # noqa: ARG002
+        """Forget deleted topics."""
+        for topic in event.deleted:
+            for partition in range(len(topic.assignment)):
+                place = Place(topic.topic, topic.topic_id, partition)
+                self._reported.pop(place, None)
+                self._lowered.pop(place, None)
 
     def listed(self, exchange: ConvertedExchange) -> None:
         """ListOffsets was answered."""

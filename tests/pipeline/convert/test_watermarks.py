@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from mockbroker.core.events import LogTruncated, WatermarkMoved
+from mockbroker.core.events import (
+    ChangedTopic,
+    LeaderChanged,
+    LogTruncated,
+    TopicsChanged,
+    WatermarkMoved,
+)
 from mockbroker.core.journal.entries import EventEntry
 from mockbroker.pipeline.convert.cluster_state import RunState
 from mockbroker.pipeline.convert.rows import Rows
-from mockbroker.pipeline.convert.watermarks import Watermarks, _ReportedMarks
+from mockbroker.pipeline.convert.watermarks import MARKS_MAX, Watermarks, _ReportedMarks
 from mockbroker.pipeline.spool.format import InitialTopic, RunStarted
 
 
@@ -50,6 +56,20 @@ def test_what_a_rule_had_a_hand_in_counts_only_where_it_went_back_for_sure_or_is
     assert found.add(30, 5, 29)
 
 
+def test_a_log_that_is_reported_for_ever_keeps_few_marks():
+    """The newer half of them complete: a decrease by one is still seen. A request that has waited
+    for longer is compared with a mark that is lower than that of its time, not higher.
+    """
+    found = told(*((seq, seq) for seq in range(10, 100_000)))
+    assert len(found.seqs) == len(found.marks) <= MARKS_MAX
+    half = MARKS_MAX // 2
+    recent = range(100_000 - half, 100_000)
+    assert found.seqs[-half:] == found.marks[-half:] == list(recent)
+    assert all(0 < found.before(seq) <= seq for seq in range(10, 100_000))
+    assert not found.add(100_001, recent[0], recent[0])
+    assert found.add(100_001, recent[0] - 1, recent[0])
+
+
 class Causes(Rows):
     """Notes the cause of each row."""
 
@@ -89,3 +109,31 @@ def test_a_mark_that_follows_a_lowered_one_has_its_cause():
         (2, 2, "stop_broker"),
         (2, 4, None),
     ]
+
+
+def test_former_epochs_and_deleted_topics_are_forgotten():
+    """In a run of days leaders move often, and tests have topics of their own."""
+    cluster = RunState()
+    cluster.begin(RunStarted(1, "r", "c", 0, 0, 0, []))
+    watermarks = Watermarks(Causes(), cluster)
+    for number in range(1, 50):
+        name, seq = f"t{number}", 1000 * number
+        made = TopicsChanged(0, (ChangedTopic(name, name, ((1, 2),)),), ())
+        gone = TopicsChanged(0, (), made.created)
+        cluster.topics_changed(EventEntry(seq, 0, 0, made), made)
+        for epoch in range(1, 20):
+            seq += 10
+            leads = LeaderChanged(0, name, 0, 1, epoch, 1, (1,), False, "")
+            cluster.leader_changed(EventEntry(seq, 0, 0, leads), leads)
+            for by, (former, mark, cause) in enumerate([(0, 5, ""), (5, 3, "set_high_watermark")]):
+                moved = WatermarkMoved(0, name, 0, 1, former, mark, 9, cause)
+                watermarks.moved(EventEntry(seq + 1 + by, 0, 0, moved), moved)
+            cut = LogTruncated(0, name, 0, 2, 9, 2)
+            watermarks.truncated(EventEntry(seq + 4, 0, 0, cut), cut)
+        [in_epoch] = watermarks._reported.values()
+        assert in_epoch.epoch == 19
+        assert len(watermarks._lowered) == 1
+        cluster.topics_changed(EventEntry(seq + 5, 0, 0, gone), gone)
+        watermarks.topics_changed(EventEntry(seq + 5, 0, 0, gone), gone)
+        assert watermarks._reported == {}
+        assert watermarks._lowered == {}
