@@ -12,8 +12,12 @@ from mockbroker import Cluster, TopicSpec
 from tests.console import situations
 from tests.console.conftest import OpenConsole
 from tests.support.browser import violations
+from tests.support.members import Members
 
 pytestmark = pytest.mark.browser
+
+# More than STILL_MS of the page.
+STILL = "11s"
 
 
 def attention(page: Page) -> Locator:
@@ -53,6 +57,7 @@ def test_a_paused_broker(orders: Cluster, console: OpenConsole):
 def test_a_member_that_hogs_a_partition(console: OpenConsole):
     jobs = TopicSpec("jobs", 1, replication_factor=3)
     with Cluster(topics=[jobs], seed=1) as kafka, situations.hogging_member(kafka) as found:
+        kafka.clock.advance(STILL)
         page = console(kafka)
         case = attention(page).get_by_role("listitem").filter(has_text="abandoned-worker")
         expect(case).to_contain_text("abandoned-worker does not go on in jobs-0")
@@ -60,6 +65,47 @@ def test_a_member_that_hogs_a_partition(console: OpenConsole):
         expect(case).to_contain_text("billing-worker could read them, and has no partition")
         case.get_by_role("button", name="Kick abandoned-worker").click()
         found.wait_for(5)
+
+
+def test_a_fresh_page_says_of_a_member_what_one_says_that_has_been_open(console: OpenConsole):
+    """Both ask the journal; before the time is over, neither blames the member."""
+    jobs = TopicSpec("jobs", 1, replication_factor=3)
+    with Cluster(topics=[jobs], seed=1) as kafka, situations.hogging_member(kafka):
+        kafka.clock.freeze()
+        page = console(kafka)
+        expect(attention(page).get_by_role("listitem")).to_have_count(1)  # the frozen clock
+        expect(attention(page)).to_contain_text("The clock is frozen")
+        kafka.clock.advance(STILL)
+        for each in (page, console(kafka)):
+            case = attention(each).get_by_role("listitem").filter(has_text="abandoned-worker")
+            expect(case).to_contain_text("it has never committed there: 5 records wait")
+        page.goto(page.url.split("#")[0] + "#/groups/billing")
+        lag = page.get_by_role("table", name="Lag by partition").get_by_role("row")
+        expect(lag.filter(has_text="jobs-0")).to_contain_text("abandoned-worker")
+
+
+def test_a_member_that_stops_is_named_with_the_time_and_not_once_it_goes_on(
+    orders: Cluster, console: OpenConsole
+):
+    with Members(orders) as members:
+        worker = members("billing", "orders", client_id="worker")
+        members.settle(worker, partitions=len(orders.partitions("orders")))
+        situations.produce(orders, "orders", 5)
+        members.collect(5)
+        worker.commit(("orders", 0, 2))
+        orders.clock.freeze()
+        orders.clock.advance(STILL)
+        page = console(orders)
+        case = attention(page).get_by_role("listitem").filter(has_text="worker does not go on")
+        expect(case).to_contain_text("its committed offset has not moved for 1")
+        expect(case).to_contain_text("3 records wait")
+        page.goto(page.url.split("#")[0] + "#/groups/billing")
+        lag = page.get_by_role("table", name="Lag by partition").get_by_role("row")
+        expect(lag.filter(has_text="orders-0")).to_contain_text("does not go on for 1")
+        page.goto(page.url.split("#")[0] + "#/cluster")
+        expect(case).to_be_visible()
+        worker.commit(("orders", 0, 3))
+        expect(case).to_have_count(0)
 
 
 def test_a_cluster_where_all_goes_well_says_so(orders: Cluster, console: OpenConsole):

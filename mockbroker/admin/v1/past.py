@@ -15,7 +15,11 @@ from mockbroker.core.journal.slices import JournalSlice, slice_of
 from mockbroker.core.validation import Range
 from mockbroker.core.views.configs import OwnConfigsView
 from mockbroker.pipeline.past import views
-from mockbroker.pipeline.past.group_history import GroupHistory, GroupHistoryView
+from mockbroker.pipeline.past.group_history import (
+    ASSIGNMENTS_MAX,
+    GroupHistory,
+    GroupHistoryView,
+)
 from mockbroker.pipeline.past.history import History, members_of
 from mockbroker.pipeline.past.image import CapturedImage, Image, capture
 from mockbroker.pipeline.past.members import MEMBER_APIS
@@ -80,9 +84,12 @@ class PastStateView(msgspec.Struct, frozen=True):
 
 
 class HistoryQuery(msgspec.Struct, frozen=True):
-    """At most so many `points` of the lag in each partition."""
+    """At most so many `points` of the lag in each partition, and so many of the `newest` states,
+    assignments and commits.
+    """
 
     points: Annotated[int, Range(2, 2_000)] = 300
+    newest: Annotated[int, Range(1, ASSIGNMENTS_MAX)] = ASSIGNMENTS_MAX
 
 
 class Past:
@@ -100,7 +107,7 @@ class Past:
         async with self._lock:
             return await self._image(seq)
 
-    async def group(self, group: str, points: int) -> GroupHistoryView:
+    async def group(self, group: str, query: HistoryQuery) -> GroupHistoryView:
         """The history of a group in the newest entries."""
         async with self._lock:
             journal = self._api.journal
@@ -114,7 +121,7 @@ class Past:
 
             def add() -> GroupHistoryView:
                 found.add(entries.facts(MEMBER_APIS), members_of(entries), last_seq)
-                return found.view(points)
+                return found.view(query.points, query.newest)
 
             view = await self._api.compute(add)
             self._groups[group] = found
@@ -172,12 +179,12 @@ def endpoints(api: Api) -> list[Endpoint]:
         )
 
     async def group(call: Call) -> GroupHistoryView:
-        return await past.group(call.path["group"], call.query.points)
+        return await past.group(call.path["group"], call.query)
 
     return [
         Endpoint(
             "GET",
-            "/v1/journal/groups/{group}",
+            "/v1/journal/groups/{group:path}",
             "History of a group: states, assignments, commits, lag",
             group,
             GroupHistoryView,

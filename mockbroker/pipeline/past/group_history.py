@@ -8,8 +8,9 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from mockbroker.core.events import GroupMoved, OffsetCommitted
+from mockbroker.core.events import GroupMoved, MarkerWritten, OffsetCommitted
 from mockbroker.core.journal.entries import AppendEntry, Entry, EventEntry
+from mockbroker.core.metadata.topic import INTERNAL_TOPICS
 from mockbroker.pipeline.past.fold import Fold
 from mockbroker.pipeline.past.image import Image, PastGroup, TopicPartition
 from mockbroker.pipeline.past.members import Members
@@ -57,11 +58,15 @@ class AssignmentView(msgspec.Struct, frozen=True):
 class LagHistoryView(msgspec.Struct, frozen=True):
     """The lag in one partition. A point has the time in ms, the committed offset, the last stable
     offset and the high watermark; null is unknown.
+
+    `still_since_ms` is since when a member has the partition, records wait below the last stable
+    offset, and the committed offset has not moved; null if one of the three does not hold.
     """
 
     topic: str
     partition: int
     points: list[LagPoint]
+    still_since_ms: int | None
 
 
 class CommitView(msgspec.Struct, frozen=True):
@@ -100,6 +105,13 @@ class _Held(msgspec.Struct):
     from_ms: int
 
 
+class _Waiting(msgspec.Struct, frozen=True):
+    """Records wait behind a committed offset since a time; None if nothing is committed."""
+
+    committed: int | None
+    since_ms: int
+
+
 class GroupHistory:
     """Collects the history of one group from the entries behind an image."""
 
@@ -113,6 +125,9 @@ class GroupHistory:
         self._left_out = 0
         self._held: dict[tuple[str, TopicPartition], _Held] = {}
         self._points: dict[TopicPartition, list[LagPoint]] = {}
+        self._waiting: dict[TopicPartition, _Waiting] = {}
+        # Committed in transactions that are open.
+        self._pending: set[TopicPartition] = set()
         self._known: PastGroup | None = None
         self._regroup(after, image.at_ms)
         for key in list(image.offsets.get(group, ())):
@@ -155,6 +170,17 @@ class GroupHistory:
                 commit = (entry.seq, entry.virtual_ms, *key, event.offset, transactional)
                 self._keep(self._commits, CommitView(*commit))
                 self._sample(key)
+                if transactional:
+                    self._pending.add(key)
+        elif isinstance(event, MarkerWritten) and event.topic in INTERNAL_TOPICS:
+            for key in self._pending:
+                self._sample(key)
+            self._pending = {
+                (topic, index)
+                for found in self._image.pending.values()
+                for group, topic, index in found
+                if group == self._group
+            }
         else:
             key = getattr(event, "topic", ""), getattr(event, "partition", -1)
             if key in self._points:
@@ -201,6 +227,7 @@ class GroupHistory:
         stable = mark = None
         if partition is not None:
             stable, mark = partition.last_stable_offset, partition.high_watermark
+            self._judge(key, committed, stable, partition.log_start_offset or 0)
         points = self._points.setdefault(key, [])
         if points and points[-1][1:] == (committed, stable, mark):
             return
@@ -208,26 +235,48 @@ class GroupHistory:
         if len(points) > POINTS_KEPT_MAX:
             del points[1:-1:2]
 
+    def _judge(
+        self, key: TopicPartition, committed: int | None, stable: int | None, log_start: int
+    ) -> None:
+        """Note since when records wait behind this committed offset, or that none does."""
+        if stable is None or stable <= (log_start if committed is None else committed):
+            self._waiting.pop(key, None)
+        elif key not in self._waiting or self._waiting[key].committed != committed:
+            self._waiting[key] = _Waiting(committed, self._image.at_ms)
+
+    def _still_since(self) -> dict[TopicPartition, int]:
+        """Since when the members with these partitions have not gone on there."""
+        return {
+            key: max(held.from_ms, self._waiting[key].since_ms)
+            for (_, key), held in self._held.items()
+            if key in self._waiting
+        }
+
     # -- the view ----------------------------------------------------------------------------------
 
-    def view(self, points: int) -> GroupHistoryView:
-        """The history, with at most so many points of each partition."""
+    def view(self, points: int, newest: int = ASSIGNMENTS_MAX) -> GroupHistoryView:
+        """The history, with at most so many points of each partition, and so many of the newest
+        states, assignments and commits.
+        """
+        still = self._still_since()
+        assignments = sorted(
+            [*self._assignments, *(self._assignment(key, None, None) for key in self._held)],
+            key=lambda each: (each.from_seq, each.topic, each.partition),
+        )
+        whole = (self._states, assignments, self._commits)
         return GroupHistoryView(
             group=self._group,
             type=None if self._known is None else self._known.type,
             from_seq=self._from_seq,
             last_seq=self.last_seq,
-            states=list(self._states),
-            assignments=sorted(
-                [*self._assignments, *(self._assignment(key, None, None) for key in self._held)],
-                key=lambda each: (each.from_seq, each.topic, each.partition),
-            ),
+            states=list(self._states)[-newest:],
+            assignments=assignments[-newest:],
             lag=[
-                LagHistoryView(topic, index, _thinned(found, points))
+                LagHistoryView(topic, index, _thinned(found, points), still.get((topic, index)))
                 for (topic, index), found in sorted(self._points.items())
             ],
-            commits=list(self._commits),
-            left_out=self._left_out,
+            commits=list(self._commits)[-newest:],
+            left_out=self._left_out + sum(max(len(each) - newest, 0) for each in whole),
         )
 
 

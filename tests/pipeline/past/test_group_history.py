@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from mockbroker import Cluster
 from mockbroker.client import Client
@@ -98,6 +98,82 @@ def test_states_commits_and_lag_follow_the_journal(kafka: Cluster) -> None:
     assert lag.points[0][1] is None  # nothing was committed at first
     again = kafka.group("billing").history()
     assert (again.states, again.lag) == (found.states, found.lag)
+    consumer.close()
+
+
+def still(kafka: Cluster, partition: int = 0) -> int | None:
+    """For how many ms of the cluster's time the member has not gone on."""
+    [lag] = [each for each in kafka.group("billing").history().lag if each.partition == partition]
+    return None if lag.still_since_ms is None else kafka.clock.now_ms - lag.still_since_ms
+
+
+def test_a_member_that_does_not_go_on_is_told_with_the_time(kafka: Cluster) -> None:
+    with closing(Client(kafka.bootstrap_servers)) as client:
+        client.produce("orders", ["tea"] * 5, partition=0)
+        consumer = member(kafka, "first")
+        message = consumer.poll(TIMEOUT_S)
+        assert message is not None
+        kafka.clock.freeze()
+        began = still(kafka)
+        assert began is not None
+        assert still(kafka, 1) is None  # it has partition 1, which is empty
+        kafka.clock.advance("4s")
+        assert still(kafka) == began + 4_000  # nothing is committed
+        consumer.commit(message, asynchronous=False)
+        assert still(kafka) == 0
+        kafka.clock.advance("3s")
+        consumer.commit(message, asynchronous=False)  # the same offset: it goes nowhere
+        client.produce("orders", ["tea"], partition=0)
+        assert still(kafka) == 3_000
+        consumer.commit(offsets=[TopicPartition("orders", 0, 6)], asynchronous=False)
+        assert still(kafka) is None  # no record waits
+        kafka.clock.advance("5s")
+        client.produce("orders", ["tea"], partition=0)
+        assert still(kafka) == 0
+        consumer.close()
+        assert still(kafka) is None  # no member has the partition
+
+
+def test_offsets_that_a_transaction_commits_move_when_it_ends(kafka: Cluster) -> None:
+    with closing(Client(kafka.bootstrap_servers)) as client:
+        client.produce("orders", ["tea"] * 5, partition=0)
+    consumer = member(kafka, "first")
+    assert consumer.poll(TIMEOUT_S) is not None
+    servers = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0}
+    producer = Producer({**servers, "transactional.id": "till"})
+    producer.init_transactions(TIMEOUT_S)
+    producer.begin_transaction()
+    offsets = [TopicPartition("orders", 0, 3)]
+    producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), TIMEOUT_S)
+    kafka.clock.freeze()
+    began = still(kafka)
+    assert began is not None
+    kafka.clock.advance("4s")
+    assert still(kafka) == began + 4_000
+    producer.commit_transaction(TIMEOUT_S)
+    assert still(kafka) == 0
+    [lag] = [each for each in kafka.group("billing").history().lag if each.partition == 0]
+    assert [point[1] for point in lag.points][-2:] == [None, 3]
+    consumer.close()
+
+
+def test_a_group_may_have_any_name(kafka: Cluster) -> None:
+    """Kafka allows everything, a slash included."""
+    kafka.group("a/b <c>").set_offsets({("orders", 0): 0})
+    found = kafka.group("a/b <c>").history()
+    assert (found.group, [each.offset for each in found.commits]) == ("a/b <c>", [0])
+
+
+def test_only_the_newest_of_each_can_be_asked_for(kafka: Cluster) -> None:
+    consumer = member(kafka, "first")
+    wait_until(lambda: consumer.poll(0.1) is None and len(consumer.assignment()) == 2)
+    admin = HttpClient(kafka.admin_url)
+    found = admin.get("/v1/journal/groups/billing", newest=1)
+    whole = admin.get("/v1/journal/groups/billing")
+    assert [each["state"] for each in found["states"]] == ["Stable"]
+    for name in ("states", "assignments", "commits"):
+        assert found[name] == whole[name][-1:]
+    assert found["left_out"] == len(whole["states"]) - 1 + len(whole["assignments"]) - 1
     consumer.close()
 
 

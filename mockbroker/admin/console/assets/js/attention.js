@@ -4,28 +4,14 @@
 // member, a rule), says who waits for it, links to the evidence, and offers the action that ends it.
 
 import { html, useEffect, useState } from './preact.js';
-import { get, post } from './api.js';
+import { get, pathOf, post } from './api.js';
 import { act } from './actions.js';
 import { href, refreshAll, useMoment, usePoll } from './store.js';
 import { ActionButton, Badge, CopyAs, Panel, count, duration, formsOfAction, number } from './ui.js';
+import { STILL_MS, stillSince } from './lag.js';
 import { endOf, heldBack } from './pages/transactions.js';
 
 const POLL_MS = 2_000;
-/** A group commits at least this often, or it does not go on. */
-const IDLE_MS = 5_000;
-
-/** What the page has seen unchanged: key -> value and since when. It outlives the cluster page. */
-const seen = new Map();
-const SEEN_MAX = 20_000;
-
-/** For how many ms of real time the page has seen this value under this key. */
-function unchangedMs(key, value) {
-  const known = seen.get(key);
-  if (known && known.value === value) return performance.now() - known.at;
-  if (seen.size > SEEN_MAX) seen.clear();
-  seen.set(key, { value, at: performance.now() });
-  return 0;
-}
 const GROUPS_ASKED = 8;
 const PARTITIONS_ASKED = 200;
 const NAMED = 3;
@@ -115,10 +101,10 @@ export function transactionCases({ open, transactions, partitions, lag, now }) {
 }
 
 /**
- * Members that have a partition with records, and commit nothing while the page looks.
+ * Members that have a partition with records, and whose committed offset does not move.
  * @returns {Case[]}
  */
-export function memberCases({ groups, partitions, lag, open, brokers }) {
+export function memberCases({ groups, partitions, lag, histories, open, brokers, now }) {
   const places = new Map(partitions.map((each) => [placeOf(each), each]));
   const held = new Set(open.map(placeOf));
   const silent = new Set(brokers.filter(isSick).map((each) => each.node_id));
@@ -126,6 +112,7 @@ export function memberCases({ groups, partitions, lag, open, brokers }) {
   const found = [];
   for (const group of groups) {
     if (group.type === 'share') continue;
+    const still = stillSince(histories.get(group.group));
     const idle = group.members.filter((member) => member.assigned && Object.values(member.assigned).every((list) => list.length === 0));
     for (const member of group.members) {
       const stuck = [];
@@ -135,14 +122,14 @@ export function memberCases({ groups, partitions, lag, open, brokers }) {
           const row = committed.get(`${group.group}\n${topic}-${n}`);
           if (!place || silent.has(place.leader_id) || (held.has(placeOf(place)) && (row?.lag_read_committed ?? 0) <= 0)) continue;
           const waits = row ? row.lag : place.high_watermark - place.log_start_offset;
-          const forMs = unchangedMs(`${group.group}\n${topic}-${n}`, waits > 0 ? `${member.member_id} ${row?.committed}` : null);
-          if (waits > 0 && forMs >= IDLE_MS) stuck.push({ place: `${topic}-${n}`, waits, forMs, never: !row });
+          const forMs = now - (still.get(`${topic}-${n}`) ?? now);
+          if (waits > 0 && forMs >= STILL_MS) stuck.push({ place: `${topic}-${n}`, waits, forMs, never: !row });
         }
       }
       if (stuck.length === 0) continue;
       const name = member.client_id || member.member_id;
       const waits = stuck.reduce((sum, each) => sum + each.waits, 0);
-      const what = stuck.every((each) => each.never) ? 'it has never committed there' : `it has committed nothing for ${duration(Math.min(...stuck.map((each) => each.forMs)))} that this page looks`;
+      const what = stuck.every((each) => each.never) ? 'it has never committed there' : `its committed offset has not moved for ${duration(Math.min(...stuck.map((each) => each.forMs)))}`;
       found.push({
         id: `member ${group.group} ${member.member_id}`, kind: idle.length > 0 ? 'bad' : 'warn',
         title: `${name} does not go on in ${listed(stuck.map((each) => each.place))}`,
@@ -155,14 +142,17 @@ export function memberCases({ groups, partitions, lag, open, brokers }) {
   return found;
 }
 
+const isRebalancing = (group) => /Rebalance|Assigning|Reconciling|NotReady/.test(group.state);
+
 /** Groups that are between two assignments. @returns {Case[]} */
-export function rebalanceCases({ groups }) {
-  return groups.flatMap((group) => {
-    const forMs = unchangedMs(group.group, `${group.state} ${group.generation}`);
-    if (!/Rebalance|Assigning|Reconciling|NotReady/.test(group.state) || forMs < IDLE_MS) return [];
+export function rebalanceCases({ groups, histories, now }) {
+  return groups.filter(isRebalancing).flatMap((group) => {
+    const last = histories.get(group.group)?.states.at(-1);
+    const forMs = last?.state === group.state ? now - last.at_ms : 0;
+    if (forMs < STILL_MS) return [];
     return [{
       id: `rebalance ${group.group}`, kind: 'warn', title: `${group.group} is rebalancing`,
-      text: `It has been ${group.state} for ${duration(forMs)} that this page looks: it waits for one of its ${count(group.members.length, 'member')} to join again.`,
+      text: `It has been ${group.state} for ${duration(forMs)}: it waits for one of its ${count(group.members.length, 'member')} to join again.`,
       links: [[`Group ${group.group}`, href('groups', [group.group])]],
     }];
   });
@@ -243,13 +233,14 @@ function useEach(keys, ask) {
   return found;
 }
 
-/** A group that may stand still: its lag, and the partitions of its members. */
+/** A group that may stand still: its lag, its history, and the partitions of its members. */
 async function askGroup(group) {
+  const told = get(pathOf('/v1/journal/groups/{}', group.group), { points: 2, newest: 1 }).catch(() => null); // without a journal
   const topics = [...new Set(group.members.flatMap((member) => Object.keys(member.assigned || {})))].slice(0, NAMED);
-  const [lag, ...partitions] = await Promise.all([
-    get('/v1/lag', { group: group.group }), ...topics.map((topic) => get('/v1/partitions', { topic })),
+  const [history, lag, ...partitions] = await Promise.all([
+    told, get('/v1/lag', { group: group.group }), ...topics.map((topic) => get('/v1/partitions', { topic })),
   ]);
-  return { lag, partitions: partitions.flat() };
+  return { history, lag, partitions: partitions.flat() };
 }
 
 const isSick = (broker) => broker.state !== 'running' || broker.fenced;
@@ -269,7 +260,7 @@ function useLive(isPast) {
   const led = useEach(sick, (node) => get('/v1/partitions/page', { broker: node, limit: PARTITIONS_ASKED }));
   const lags = new Map((data.lags || []).map((each) => [each.group, each]));
   const doubtful = (data.lags ? data.groups || [] : [])
-    .filter((each) => (each.members.length > 0 && (lags.get(each.group)?.lag ?? 1) > 0) || (lags.get(each.group)?.lag ?? 0) > 0)
+    .filter((each) => isRebalancing(each) || (each.members.length > 0 && (lags.get(each.group)?.lag ?? 1) > 0) || (lags.get(each.group)?.lag ?? 0) > 0)
     .slice(0, GROUPS_ASKED);
   const asked = useEach(doubtful.map((each) => each.group), (name) => askGroup(doubtful.find((each) => each.group === name)));
   if ([...Object.values(first), ...pages].some((poll) => poll.data === null)) return null;
@@ -279,6 +270,7 @@ function useLive(isPast) {
   }
   return {
     ...data, partitions: [...partitions.values()], lag: [...asked.values()].flatMap((each) => each.lag), now: data.clock.now_ms,
+    histories: new Map([...asked].map(([name, each]) => [name, each.history])),
     held: data.held || [], plans: data.plans || [],
   };
 }

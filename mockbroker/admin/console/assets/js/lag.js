@@ -8,26 +8,29 @@ import {
   Badge, Empty, Plot, Table, askForm, clock, count, curlOf, duration, number, pythonOf, toast,
 } from './ui.js';
 
-// Without a commit for so long, with lag, it stands still: two intervals of automatic commits.
-const STILL_MS = 10_000;
+/**
+ * A member whose committed offset has not moved for so long on the cluster's clock, while records
+ * wait, does not go on: two intervals of automatic commits.
+ */
+export const STILL_MS = 10_000;
+
+/** Partition -> since when a member has not gone on there, from the history of its group. */
+export const stillSince = (history) =>
+  new Map((history?.lag || []).filter((each) => each.still_since_ms !== null).map((each) => [`${each.topic}-${each.partition}`, each.still_since_ms]));
 
 /**
  * The lag of a group in each partition.
  * @param {{rows: object[], owners: Map<string, object[]>, legend: Map, history: object|null, nowMs: number}} props
  */
 export function LagTable({ rows, owners, legend, history, nowMs }) {
-  const commits = useMemo(() => {
-    const last = new Map();
-    for (const each of history?.commits || []) last.set(`${each.topic}-${each.partition}`, each.at_ms);
-    return last;
-  }, [history]);
+  const still = useMemo(() => stillSince(history), [history]);
   const most = Math.max(1, ...rows.map((each) => each.lag));
   const key = (row) => `${row.topic}-${row.partition}`;
   const columns = [
     { key: 'partition', label: 'Partition', value: key, render: (r) => html`<a href=${href('topics', [r.topic], { partition: r.partition, offset: r.committed ?? '' })}>${key(r)}</a>` },
     { key: 'owner', label: 'Member', value: (r) => owners.get(key(r))?.[0]?.client_id ?? '', render: (r) => ownerCell(owners.get(key(r)), legend) },
-    { key: 'why', label: 'Why', cls: 'grow', value: (r) => why(r, owners.get(key(r)), commits.get(key(r)), nowMs).text, render: (r) => {
-      const found = why(r, owners.get(key(r)), commits.get(key(r)), nowMs);
+    { key: 'why', label: 'Why', cls: 'grow', value: (r) => why(r, owners.get(key(r)), still.get(key(r)), nowMs).text, render: (r) => {
+      const found = why(r, owners.get(key(r)), still.get(key(r)), nowMs);
       return found.to ? html`<a href=${found.to}><${Badge} kind=${found.kind}>${found.text}<//></a>` : html`<${Badge} kind=${found.kind}>${found.text}<//>`;
     } },
     { key: 'committed', label: 'Committed', num: true, render: (r) => number(r.committed) },
@@ -41,7 +44,7 @@ export function LagTable({ rows, owners, legend, history, nowMs }) {
 }
 
 /** What the partition's lag says, in a few words. */
-function why(row, members, lastCommitMs, nowMs) {
+function why(row, members, stillSinceMs, nowMs) {
   if (row.lag < 0) return { kind: 'bad', text: 'the partition is gone' };
   if (row.kind === 'nothing' && row.high_watermark === null) return { kind: 'none', text: 'nothing is committed' };
   if (row.kind === 'nothing') {
@@ -54,8 +57,8 @@ function why(row, members, lastCommitMs, nowMs) {
   if (row.pending) return { kind: 'info', text: 'a commit waits for its transaction', to: href('transactions') };
   if (!members?.length) return { kind: 'bad', text: 'no member has it' };
   if (members.every((each) => each.connected === false)) return { kind: 'bad', text: 'its member is not connected' };
-  if (lastCommitMs !== undefined && nowMs - lastCommitMs > STILL_MS) {
-    return { kind: 'warn', text: `no commit for ${duration(nowMs - lastCommitMs)}` };
+  if (stillSinceMs !== undefined && nowMs - stillSinceMs >= STILL_MS) {
+    return { kind: 'warn', text: `does not go on for ${duration(nowMs - stillSinceMs)}` };
   }
   return { kind: 'none', text: 'being read' };
 }

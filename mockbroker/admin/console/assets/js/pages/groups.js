@@ -190,9 +190,17 @@ function until(history, seq) {
     states: history.states.filter((each) => each.seq <= seq),
     assignments: history.assignments.filter((each) => each.from_seq <= seq).map((each) =>
       (each.to_seq !== null && each.to_seq > seq ? { ...each, to_seq: null, to_ms: null } : each)),
-    lag: history.lag.map((each) => ({ ...each, points: each.points.filter((point) => point[0] <= lastMs) })),
+    lag: history.lag.map((each) => lagUntil(each, lastMs)),
     commits: history.commits.filter((each) => each.seq <= seq),
   };
+}
+
+/** Since when a member does not go on is told for the end of the journal: before, it is the last change of its offset. */
+function lagUntil(lag, lastMs) {
+  const points = lag.points.filter((point) => point[0] <= lastMs);
+  const committed = points.at(-1)?.[1] ?? null;
+  const moved = committed === null ? null : points[points.findLastIndex((point) => point[1] !== committed) + 1][0];
+  return { ...lag, points, still_since_ms: moved };
 }
 
 /** The history of a group; without a journal it says so. */
