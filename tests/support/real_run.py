@@ -137,10 +137,10 @@ class RealRun:
         """A client has failed: what it was told, it did not understand."""
         self.laws.broken(FAILURES, f"{client}: {failure}")
 
-    def silent(self, client: str, call: Call, since_ms: int) -> None:
+    def timed_out(self, client: str, call: Call, since_ms: int) -> None:
         """A client has lost its patience; a broker that ran all the time should have answered."""
         if self._runs_since_ms.get(call.node_id, since_ms) < since_ms:
-            self.laws.silent(client, call, since_ms)
+            self.laws.timed_out(client, call, since_ms)
 
     # -- steps -------------------------------------------------------------------------------------
 
@@ -288,7 +288,7 @@ class _Runner(threading.Thread):
             self._drop(call.node_id)
             with run.lock:
                 run.counts["calls timed out"] += 1
-                run.silent(self.client.name, call, since_ms)
+                run.timed_out(self.client.name, call, since_ms)
         else:
             run.counts["requests answered"] += 1
         return answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mockbroker.handlers import load_all
 from mockbroker.simulation.history import History
 from mockbroker.simulation.laws.base import HistoryLaw, Judge
 from mockbroker.simulation.laws.coordination import (
@@ -68,6 +69,7 @@ class HistoryLaws(Judge):
 
     def __init__(self, history: History) -> None:
         super().__init__(history)
+        load_all()  # the laws of answers ask the contracts of APIs
         self._answered = Answered(self)
 
     def timed_out(self, client: str, call: Call, since_ms: int) -> None:
