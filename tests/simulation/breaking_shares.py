@@ -31,6 +31,8 @@ from mockbroker_protocol.messages.streams_group_heartbeat import (
 )
 from tests.simulation.meddling import append, batch_of, coordinated, partition_of
 
+RELEASE = 2
+
 Range = tuple[int, int, int]  # first and last offset, delivery count
 
 
@@ -67,6 +69,23 @@ class Sharing:
             rows = [fetching.ShareFetchableTopicResponse(self.share.key[1], [data])]
         request = fetching.ShareFetchRequest("g", member_id, 1, max_records=5)
         self.served(ApiKey.SHARE_FETCH, request, fetching.ShareFetchResponse(responses=rows))
+
+    def releases_and_gets(self, member_id: str, offset: int, delivery_count: int) -> None:
+        """A ShareFetch releases a record, and its answer gives it to the member once more."""
+        batch = fetching.AcknowledgementBatch(offset, offset, [RELEASE])
+        topic_id = self.share.key[1]
+        asked = [
+            fetching.FetchTopic(
+                topic_id, [fetching.FetchPartition(0, acknowledgement_batches=[batch])]
+            )
+        ]
+        request = fetching.ShareFetchRequest("g", member_id, 1, max_records=5, topics=asked)
+        acquired = [fetching.AcquiredRecords(offset, offset, delivery_count)]
+        data = fetching.PartitionData(0, records=b"some", acquired_records=acquired)
+        answer = fetching.ShareFetchResponse(
+            responses=[fetching.ShareFetchableTopicResponse(topic_id, [data])]
+        )
+        self.served(ApiKey.SHARE_FETCH, request, answer)
 
     def acknowledges(self, member_id: str, first: int, last: int, types: Sequence[int]) -> None:
         """A ShareAcknowledge is answered without an error."""

@@ -132,9 +132,11 @@ def test_a_gap_below_the_log_start_offset_keeps_available_records_back(
     assert _broken(world) == (set() if gap_start == 0 else expected)
 
 
+@pytest.mark.parametrize("loses", [False, True])
 def test_a_fetch_that_moves_the_start_offset_to_the_log_start_is_answered_without_records(
-    world: World,
+    world: World, *, loses: bool
 ) -> None:
+    """Also if the law begins anew between the move and the answer."""
     group = Sharing(world)
     group.in_flight(RecordState.AVAILABLE)
     topic_id = uuid_text(group.share.key[1])
@@ -152,9 +154,57 @@ def test_a_fetch_that_moves_the_start_offset_to_the_log_start_is_answered_withou
         reason="log_start",
         cause="",
     )
+    if loses:
+        world.laws.share_losses += 1
     world.laws.happened(event)
     group.fetches("m")
     assert _broken(world) == set()
     world.clock.now_ms += 1
     group.fetches("m")
     assert _broken(world) == {"available records are delivered"}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_release_counts_as_often_as_the_record_was_delivered_before_it(
+    world: World, count: int
+) -> None:
+    """The answer that gives the record once more is not written when the leader moves."""
+    group = Sharing(world)
+    group.fetches("m", (0, 0, 1))
+    group.releases_and_gets("m", 0, 2)
+    group.broker.share_partitions.fence(group.share)
+    Sharing(world).fetches("n", (0, 0, count))
+    expected = {"delivery counts rise to their limit"}
+    assert _broken(world) == (set() if count == 2 else expected)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_write_of_the_share_partition_of_before_may_be_preferred(
+    world: World, count: int
+) -> None:
+    """It has not arrived, and its delivery count is higher than that of the acknowledgement."""
+    group = Sharing(world)
+    topic_id = partition_of(world).topic.topic_id
+    _states(world)
+    for each in world.cluster.topics[SHARE_GROUP_STATE_TOPIC].partitions:
+        each.leader_id = -1  # the persister finds no coordinator
+    late = write_request(topic_id, {0: [(4, 4, RecordState.AVAILABLE, count)]})
+    group.broker.share_persister.send(WRITE, late, lambda _: None)
+    state = InFlightState(RecordState.ACQUIRED, 2, "m", world.clock.now_ms + 1_000)
+    group.share.batches.add(InFlightBatch(4, 4, state))
+    group.acknowledges("m", 4, 4, [ACCEPT])
+    group.fetches("n", (4, 4, 4))
+    expected = {"acknowledged records are not delivered again"}
+    assert _broken(world) == (set() if count == 3 else expected)
+
+
+@pytest.mark.parametrize("topic", ["orders", SHARE_GROUP_STATE_TOPIC])
+def test_a_last_member_finds_no_end_where_states_were_deleted(world: World, topic: str) -> None:
+    _states(world)
+    where = {"topic": topic, "partition": 0}
+    world.perform(0, Step(at_ms=0, do="delete_records", arguments=where))
+    world.history.draining.add("g")
+    world.laws.conclude()
+    law = "share groups come to rest"
+    broken = {violation.law for violation in world.laws.violations} & {law}
+    assert broken == (set() if topic == SHARE_GROUP_STATE_TOPIC else {law})
