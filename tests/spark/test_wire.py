@@ -123,4 +123,6 @@ def test_offsets_are_looked_up_twice_for_each_poll(
     ]
     assert looked_up.count(-2) >= 4
     assert looked_up.count(-1) >= 4
-    assert len(requests.of(ApiKey.FETCH)) < len(looked_up)
+    # Spark's full pool may close consumers meanwhile: each ends its fetch session.
+    fetched = [each for each in requests.of(ApiKey.FETCH) if each.request.session_epoch != -1]
+    assert len(fetched) < len(looked_up)
