@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, TypeAlias, get_type_hints
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, TypeAlias, get_type_hints
 
 import msgspec
 
@@ -151,9 +151,19 @@ def one_line(event: JournalEvent) -> str:
         words.append(f"offsets={event.first_offset}-{event.last_offset}")
     elif event.offset is not None:
         words.append(f"offset={event.offset}")
+    if event.kind == "configs" and event.message:
+        words.extend(_changed_configs(event.message))
     words.extend(f"{n}={','.join(v)}" for n in ("errors", "rules") if (v := getattr(event, n)))
     words.extend(f"{n}={v}" for n in ("change", "outcome") if (v := getattr(event, n)))
     return " ".join(words)
+
+
+def _changed_configs(message: Mapping[str, Any]) -> Iterator[str]:
+    """The resource of a `ConfigsChanged`, unless a field has it, and the new values."""
+    if message["resource_type"] in ("broker", "client_metrics"):
+        yield f"{message['resource_type']}={message['resource_name'] or 'all'}"
+    for each in message["configs"]:
+        yield f"{each['name']}={'default' if each['value'] is None else each['value']}"
 
 
 def field_meanings() -> dict[str, str]:
