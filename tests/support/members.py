@@ -268,11 +268,14 @@ class Members:
 
 
 class Look(NamedTuple):
-    """A group as its coordinator sees it; `owned` is what each client id was assigned."""
+    """A group as its coordinator sees it: the assignments of all members, and `owned` by client
+    id.
+    """
 
     state: str
     generation: int
     owned: dict[str, list[Partition]]
+    assignments: list[list[Partition]]
 
 
 def look(kafka: Cluster, group: str) -> Look:
@@ -285,9 +288,11 @@ def _look(cluster: Any, group: str) -> Look:
     partition = topic.partitions[cluster.find_coordinator_partition(group)]
     found = cluster.brokers[partition.leader_id].groups.shard_of(group).classic.get(group)
     if found is None:
-        return Look(State.DEAD.value, -1, {})
-    owned = {member.client_id: _assigned(member.assignment) for member in found.members.values()}
-    return Look(found.state.value, found.generation, owned)
+        return Look(State.DEAD.value, -1, {}, [])
+    members = list(found.members.values())
+    assignments = [_assigned(member.assignment) for member in members]
+    owned = {member.client_id: each for member, each in zip(members, assignments, strict=True)}
+    return Look(found.state.value, found.generation, owned, assignments)
 
 
 def _assigned(assignment: bytes) -> list[Partition]:

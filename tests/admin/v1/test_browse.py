@@ -141,7 +141,7 @@ def test_a_page_ends_with_its_limit_and_the_next_one_goes_on(
 def test_the_log_of_another_broker_can_be_read(kafka: Cluster, admin: HttpClient) -> None:
     partition = kafka.partition("orders", 1)
     follower = partition.view().replicas[1].node_id
-    partition.lag_follower(follower)
+    partition.shrink_isr([follower])
     partition.produce("unseen")
     path = "/v1/topics/orders/partitions/1/batches"
     assert len(admin.get(path)["batches"]) == 1
