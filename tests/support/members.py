@@ -268,8 +268,8 @@ class Members:
 
 
 class Look(NamedTuple):
-    """A group as its coordinator sees it: the assignments of all members, and `owned` by client
-    id.
+    """A group as its coordinator sees it: the assignments of all members, sorted, and `owned` by
+    client id.
     """
 
     state: str
@@ -292,7 +292,7 @@ def _look(cluster: Any, group: str) -> Look:
     members = list(found.members.values())
     assignments = [_assigned(member.assignment) for member in members]
     owned = {member.client_id: each for member, each in zip(members, assignments, strict=True)}
-    return Look(found.state.value, found.generation, owned, assignments)
+    return Look(found.state.value, found.generation, owned, sorted(assignments))
 
 
 def _assigned(assignment: bytes) -> list[Partition]:

@@ -30,7 +30,7 @@ def agreed(kafka: Cluster, *owned: set[Partition]) -> bool:
     they heard last may be older.
     """
     found = look(kafka, "g")
-    return found.state == "Stable" and sorted(map(sorted, owned)) == sorted(found.assignments)
+    return found.state == "Stable" and sorted(map(sorted, owned)) == found.assignments
 
 
 @pytest.mark.covers("S190", "S210")
