@@ -15,7 +15,7 @@ Source: DefaultStatePersister, PersisterStateManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
@@ -116,29 +116,17 @@ class SharePersister:
         """The share partition and the start offset of each write that has failed and is repeated
         until it has a result. A later write may be stored before it.
         """
-        for attempt in self._repeated:
-            if attempt.operation is WRITE:
-                row: Any = attempt.row
-                key = SharePartitionKey(attempt.group_id, attempt.topic_id, row.partition)
-                yield key, row.start_offset
+        return ((key, row.start_offset) for key, row in _rows(self._repeated, WRITE))
 
     def writes(self) -> Iterator[tuple[SharePartitionKey, Sequence[StateBatch]]]:
         """The share partition and the batches of each write that has no result yet."""
-        for attempt in self._unfinished():
-            if attempt.operation is WRITE:
-                row: Any = attempt.row
-                key = SharePartitionKey(attempt.group_id, attempt.topic_id, row.partition)
-                yield key, row.state_batches
+        return ((key, row.state_batches) for key, row in _rows(self._unfinished(), WRITE))
 
     def initializations(self) -> Iterator[tuple[SharePartitionKey, int]]:
         """The share partition and the state epoch of each InitializeShareGroupState that has no
         result yet.
         """
-        for attempt in self._unfinished():
-            if attempt.operation is INITIALIZE:
-                row: Any = attempt.row
-                key = SharePartitionKey(attempt.group_id, attempt.topic_id, row.partition)
-                yield key, row.state_epoch
+        return ((key, row.state_epoch) for key, row in _rows(self._unfinished(), INITIALIZE))
 
     def _unfinished(self) -> Iterator[_Attempt]:
         """Each attempt without a result, once."""
@@ -377,6 +365,16 @@ class _Attempt:
     def fail(self, error: ErrorCode, message: str) -> None:
         """Pass a final error to the caller."""
         self.complete(self.operation.failed(self.row.partition, error, message))
+
+
+def _rows(
+    attempts: Iterable[_Attempt], operation: Operation[Any, Any]
+) -> Iterator[tuple[SharePartitionKey, Any]]:
+    """The share partition and the row of each attempt of an operation."""
+    for attempt in attempts:
+        if attempt.operation is operation:
+            row = attempt.row
+            yield SharePartitionKey(attempt.group_id, attempt.topic_id, row.partition), row
 
 
 class _Flight:

@@ -27,7 +27,7 @@ class RecordsAreDecided(ShareLaw):
         # The last stable offset of each partition when the last member fetched last.
         self._ends: dict[Key, int] = {}
 
-    def asked(self, client: SimulatedClient, call: Call) -> None:
+    def fetches_or_acknowledges(self, client: SimulatedClient, call: Call) -> None:
         if client.is_awaited or call.api_key is not ApiKey.SHARE_FETCH:
             return
         for partition in observe.partitions(self.laws.cluster):

@@ -116,7 +116,12 @@ class ShareLaw(Law):
         return f"group {key[0]}, {where}"
 
     def asked(self, client: SimulatedClient, call: Call) -> None:
-        """A broker has got a request."""
+        """A broker has got a request of `SHARE_APIS`."""
+        if call.api_key not in SHARE_RESETS:
+            self.fetches_or_acknowledges(client, call)
+
+    def fetches_or_acknowledges(self, client: SimulatedClient, call: Call) -> None:
+        """A broker has got a ShareFetch or ShareAcknowledge."""
 
     def served(self, client: SimulatedClient, call: Call, response: Any, *, late: bool) -> None:
         """A broker has answered a ShareFetch or ShareAcknowledge."""
@@ -206,9 +211,7 @@ class AcquiredOnce(ShareLaw):
         self._holders: dict[SharePartition, dict[int, _Holder]] = {}
         self._asked_ms: dict[str, int] = {}
 
-    def asked(self, client: SimulatedClient, call: Call) -> None:
-        if call.api_key not in (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE):
-            return
+    def fetches_or_acknowledges(self, client: SimulatedClient, call: Call) -> None:
         now_ms = observe_shares.lock_time_ms(self.laws.cluster, call.node_id)
         self._asked_ms[client.name] = now_ms
         for each in acknowledgements_of(call.request):
@@ -268,10 +271,8 @@ class DeliveriesCounted(ShareLaw):
         # records to it once more, with the next count, which is not written then.
         self._releasing: dict[str, dict[tuple[ShareKey, int], int]] = {}
 
-    def asked(self, client: SimulatedClient, call: Call) -> None:
+    def fetches_or_acknowledges(self, client: SimulatedClient, call: Call) -> None:
         del client
-        if call.api_key not in (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE):
-            return
         counts = self._releasing[call.request.member_id] = {}
         for each in acknowledgements_of(call.request):
             share = observe_shares.share_partition(self.laws.cluster, call.node_id, *each.key)
@@ -322,10 +323,8 @@ class AcknowledgedOnce(ShareLaw):
         self._over: dict[ShareKey, dict[int, str]] = {}  # offset: who acknowledged it, and how
         self._outdone: dict[str, set[tuple[ShareKey, int]]] = {}  # by member
 
-    def asked(self, client: SimulatedClient, call: Call) -> None:
+    def fetches_or_acknowledges(self, client: SimulatedClient, call: Call) -> None:
         del client
-        if call.api_key not in (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE):
-            return
         self._outdone[call.request.member_id] = {
             (each.key, each.offset)
             for each in acknowledgements_of(call.request)
