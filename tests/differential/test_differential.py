@@ -39,8 +39,7 @@ CONFIGS = {
 @pytest.fixture(scope="module")
 def real() -> Iterator[tuple[str, int]]:
     with RealKafka(configs=CONFIGS) as kafka:
-        host, port = kafka.bootstrap_servers.split(",")[0].rsplit(":", 1)
-        yield host, int(port)
+        yield kafka.addresses[1]
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +73,16 @@ def differences(real: object, ours: object, path: str = "") -> Iterator[str]:
         yield f"{path}: real {real!r}, ours {ours!r}"
 
 
+def check_alike(case: Case, real: tuple[str, int], ours: Cluster) -> None:
+    """Play a case with both peers, and fail with the first differences of their answers."""
+    theirs = play(case, real)
+    mine = play(case, ours.endpoint(1))
+    assert theirs, "a case that exchanges nothing shows nothing"
+    found = list(differences(theirs, mine))
+    if found:
+        pytest.fail(f"{len(found)} differences in {case.name}:\n" + "\n".join(found[:40]), False)
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -85,13 +94,7 @@ def test_the_answers_are_those_of_the_real_broker(
     name: str, real: tuple[str, int], ours: Cluster
 ) -> None:
     """Every exchange of the case is equal but for the committed list of fields."""
-    case = CASES[name]
-    theirs = play(case, real)
-    mine = play(case, ours.endpoint(1))
-    assert theirs, "a case that exchanges nothing shows nothing"
-    found = list(differences(theirs, mine))
-    if found:
-        pytest.fail(f"{len(found)} differences in {name}:\n" + "\n".join(found[:40]), False)
+    check_alike(CASES[name], real, ours)
 
 
 def test_a_handler_made_wrong_on_purpose_is_noticed(

@@ -18,7 +18,7 @@ from mockbroker_protocol.messages.describe_producers import (
 from tests.differential.dialogue import batch, make_topic, produce_request
 from tests.differential.registry import Case
 from tests.differential.session import Session
-from tests.differential.test_differential import differences, play
+from tests.differential.test_differential import check_alike
 from tests.differential.transacting import TV1, TV2, producer, producers
 from tests.support.real_kafka import RealKafka
 from tests.support.waiting import wait_until
@@ -35,8 +35,7 @@ KEEP = {"segment.ms": str(2**63 - 1)}
 @pytest.fixture(scope="module")
 def real() -> Iterator[tuple[str, int]]:
     with RealKafka(configs=CONFIGS) as kafka:
-        host, port = kafka.bootstrap_servers.split(",")[0].rsplit(":", 1)
-        yield host, int(port)
+        yield kafka.addresses[1]
 
 
 @pytest.fixture(scope="module")
@@ -121,11 +120,4 @@ def test_partitions_forget_producers_as_those_of_the_real_broker(
     case: Callable[[Session], None], real: tuple[str, int], ours: Cluster
 ) -> None:
     """Whatever they send afterwards is answered alike."""
-    named = Case(case.__name__, case, "expired")
-    theirs = play(named, real)
-    mine = play(named, ours.endpoint(1))
-    found = list(differences(theirs, mine))
-    if found:
-        pytest.fail(
-            f"{len(found)} differences in {case.__name__}:\n" + "\n".join(found[:40]), False
-        )
+    check_alike(Case(case.__name__, case, "expired"), real, ours)

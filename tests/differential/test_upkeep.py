@@ -39,7 +39,7 @@ from mockbroker_protocol.records import BatchHeader, Record, build_batch, split_
 from tests.differential.dialogue import TIMESTAMP_MS, list_offsets, make_topic, produce_request
 from tests.differential.registry import Case
 from tests.differential.session import Exchange, Session
-from tests.differential.test_differential import differences, play
+from tests.differential.test_differential import check_alike
 from tests.differential.transacting import TV1, TV2, Producer, producer, producers, read
 from tests.support.real_kafka import RealKafka
 
@@ -61,8 +61,7 @@ NOT_YET = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "1", **SEGM
 @pytest.fixture(scope="module")
 def real() -> Iterator[tuple[str, int]]:
     with RealKafka(configs=CONFIGS) as kafka:
-        host, port = kafka.bootstrap_servers.split(",")[0].rsplit(":", 1)
-        yield host, int(port)
+        yield kafka.addresses[1]
 
 
 @pytest.fixture(scope="module")
@@ -426,11 +425,4 @@ def test_logs_are_kept_as_the_real_broker_keeps_them(
     case: Callable[[Session], None], real: tuple[str, int], ours: Cluster
 ) -> None:
     """Whatever clients can ask of the log is answered alike."""
-    named = Case(case.__name__, case, "kept")
-    theirs = play(named, real)
-    mine = play(named, ours.endpoint(1))
-    found = list(differences(theirs, mine))
-    if found:
-        pytest.fail(
-            f"{len(found)} differences in {case.__name__}:\n" + "\n".join(found[:40]), False
-        )
+    check_alike(Case(case.__name__, case, "kept"), real, ours)

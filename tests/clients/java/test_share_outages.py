@@ -166,7 +166,8 @@ def test_a_lock_runs_out(java: Steps, kafka: Cluster) -> None:
     while not kafka.journal.events(**asked):
         assert java.poll(other, 1, timeout_ms=50) == []
     count, got = 1, []
-    while not got and count < 4:  # a fetch of the slow member may wait, and gets them once more
+    # The slow client goes on fetching in the background, and may get them once more.
+    while not got and count < 4:
         count += 1
         kafka.clock.advance("31s", only="locks")
         got = counts(java.poll(other, 3, timeout_ms=3_000))
