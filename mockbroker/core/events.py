@@ -234,9 +234,9 @@ class MarkerWritten(Event, frozen=True, gc=False):
 
 class ProducersExpired(Event, frozen=True):
     """The leader of a partition forgot producers that had written nothing there for
-    `producer.id.expiration.ms`: the next append of a producer or DescribeProducers finds that out.
-    It takes their next batch at any sequence, also a retry of a batch that is in the log: that is
-    then there twice, as in Kafka (`ProducerStateManager`).
+    `producer.id.expiration.ms`. The next append of a producer or DescribeProducers finds that out.
+    The partition then takes their next batch at any sequence. A retry of a batch that is in the log
+    is then there twice, as in Kafka (`ProducerStateManager`).
     """
 
     kind: ClassVar[str] = "producer"

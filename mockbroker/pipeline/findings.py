@@ -50,8 +50,8 @@ class Finding(NamedTuple):
 
     `first_seq` and `last_seq` bound the evidence in the journal; with a gap between them the
     verdict is `undecided`. `subject` is the group, producer id, transaction, `connection:<n>` or
-    process. `rule` is the rule or action that caused it, or
-    the config or promise that allows it (`producer.id.expiration.ms`, `acks=1`).
+    process. `rule` is the rule or action that caused it, or the config or promise that allows it
+    (`producer.id.expiration.ms`, `acks=1`).
     """
 
     run: str

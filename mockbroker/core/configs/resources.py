@@ -2,8 +2,8 @@
 
 A *resource* is a topic, a broker (or all brokers), a group, a client metrics subscription or the
 loggers of a broker. Its *overrides* are the configs that were set for it, as text. The controller
-replaces them here and nowhere else, and each change is an event. The levels of loggers are none:
-a broker keeps them itself.
+replaces them here and nowhere else, and each change is an event. Levels of loggers are no
+overrides: a broker keeps them itself.
 
 Source: ConfigResource, ConfigurationControlManager.replay.
 """
