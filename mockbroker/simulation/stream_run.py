@@ -137,6 +137,8 @@ class StreamRun(trio.abc.Instrument):
         if self._any_rules():
             self._rules_changed_ms = world.clock.now_ms
         world.end_faults()
+        for driver in self._drivers.values():
+            driver.end_troubles()
         # The last members of share groups begin when the other clients have ended.
         for awaited_only in (True, False):
             with trio.move_on_after(GRACE_MS / 1000):

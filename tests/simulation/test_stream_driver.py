@@ -161,6 +161,23 @@ def test_troubles_come_as_often_as_they_are_to() -> None:
     assert 90 <= driver.counts["slow_read"] <= 150
 
 
+def test_no_trouble_comes_after_they_have_ended() -> None:
+    async def main() -> list[object]:
+        async with simulated_cluster(topics={"orders": 1}) as sim:
+            seen: list[object] = []
+            driver = StreamDriver(sim, "client", random.Random(1), Troubles(1.0))
+
+            def script() -> Script:
+                yield from calls(3, LIST_GROUPS)(seen, sim)
+                driver.end_troubles()
+                yield from calls(3, LIST_GROUPS)(seen, sim)
+
+            await driver.run(script())
+            return [each if isinstance(each, type) else "answered" for each in seen]
+
+    assert virtual_run(main, seed=1) == [Disconnected] * 3 + ["answered"] * 3
+
+
 def test_an_answer_to_something_else_disconnects() -> None:
     """As Java's clients close a connection whose answers do not fit."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from mockbroker.simulation import stream_run
 from mockbroker.simulation.laws.base import NO_FAILURES, TIME_GOES_ON
 from mockbroker.simulation.plan import ClientSettings, Plan, Settings, Step, TopicSettings
 from mockbroker.simulation.running import Outcome, run, simulate
+from mockbroker.simulation.stream_driver import Troubles
 from mockbroker_protocol import ApiKey
 
 SMOKE_SEEDS = range(20, 26)
@@ -176,6 +178,16 @@ def test_requests_may_wait_while_the_clock_is_moved_on(at_ms: int) -> None:
     wanted = msgspec.structs.replace(wanted, clients=[reader])
     outcome = over_streams(wanted)
     assert outcome.counts["calls timed out"]
+    assert outcome.violations == []
+
+
+def test_connections_break_no_more_when_the_faults_have_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stream_run, "Troubles", partial(Troubles, break_before_share=1.0))
+    outcome = over_streams(plan(duration_ms=500, operations=3))
+    assert outcome.counts["wires: break_before"] >= 5
+    assert outcome.counts["batches acknowledged"] >= 6
     assert outcome.violations == []
 
 
