@@ -7,7 +7,7 @@ import pytest
 from mockbroker.core.events import ShareStartMoved
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.log.replica_log import ReplicaLog
-from mockbroker.core.metadata.topic import SHARE_GROUP_STATE_TOPIC
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC
 from mockbroker.core.replication.partition import Partition
 from mockbroker.core.replication.replica import Replica
 from mockbroker.core.share.in_flight import InFlightBatch, InFlightState
@@ -198,13 +198,25 @@ def test_a_write_of_the_share_partition_of_before_may_be_preferred(
     assert _broken(world) == (set() if count == 3 else expected)
 
 
-@pytest.mark.parametrize("topic", ["orders", SHARE_GROUP_STATE_TOPIC])
-def test_a_last_member_finds_no_end_where_states_were_deleted(world: World, topic: str) -> None:
+@pytest.mark.parametrize(
+    ("do", "topic", "excused"),
+    [
+        ("delete_records", "orders", False),
+        ("delete_records", SHARE_GROUP_STATE_TOPIC, True),
+        ("recreate_topic", "orders", False),
+        ("recreate_topic", SHARE_GROUP_STATE_TOPIC, True),
+        ("recreate_topic", GROUP_METADATA_TOPIC, True),  # the epochs of its states are higher
+    ],
+)
+def test_a_last_member_finds_no_end_where_a_coordinator_lost_its_records(
+    world: World, do: str, topic: str, *, excused: bool
+) -> None:
     _states(world)
-    where = {"topic": topic, "partition": 0}
-    world.perform(0, Step(at_ms=0, do="delete_records", arguments=where))
+    world.cluster.ensure_internal_topic(GROUP_METADATA_TOPIC)
+    where = {"topic": topic} | ({"partition": 0} if do == "delete_records" else {})
+    world.perform(0, Step(at_ms=0, do=do, arguments=where))
     world.history.draining.add("g")
     world.laws.conclude()
     law = "share groups come to rest"
     broken = {violation.law for violation in world.laws.violations} & {law}
-    assert broken == (set() if topic == SHARE_GROUP_STATE_TOPIC else {law})
+    assert broken == (set() if excused else {law})

@@ -18,7 +18,8 @@ class RecordsAreDecided(ShareLaw):
     rejected or archived: a last member gets no more records, and none is left below the last stable
     offset. Exceptions: a gap in the state below the log start offset (see *available records are
     delivered*), a group whose offsets were altered or deleted, whose leaders may keep what they had
-    read before, and share coordinators that have lost records by an unclean election or an action.
+    read before, and coordinators that have lost records by an unclean election or an action: the
+    epochs of a group that begins anew are below those of its share state, and fenced.
     """
 
     name = "share groups come to rest"
@@ -37,7 +38,7 @@ class RecordsAreDecided(ShareLaw):
     def conclude(self) -> None:
         states = self._states()
         for group in self.laws.history.draining:
-            if not self._has_lost_states():
+            if not self._coordinators_lost_records():
                 self.broken(f"group {group}: its last member still gets records or errors")
         for group, partitions in self.laws.history.drained:
             for topic_id, index in partitions:
@@ -49,16 +50,18 @@ class RecordsAreDecided(ShareLaw):
                     continue  # without a start offset nothing was acknowledged
                 self._judge(group, partition, state)
 
-    def _has_lost_states(self) -> bool:
-        """Whether a share coordinator may have lost records of its log: it answers with errors
-        then, as Kafka's.
+    def _coordinators_lost_records(self) -> bool:
+        """Whether records of share states or of groups are lost. A share coordinator answers with
+        errors then, as Kafka's.
         """
-        topic = self.laws.cluster.topics.get(observe.SHARES)
-        return (
-            self.laws.share_records_deleted
-            or observe.SHARES in self.laws.recreated
-            or (topic is not None and any(p.key in self.laws.lossy for p in topic.partitions))
-        )
+        laws = self.laws
+        lost = {
+            partition.topic.name
+            for partition in observe.partitions(laws.cluster)
+            if partition.key in laws.lossy
+        }
+        logs = {observe.SHARES, observe.GROUPS}
+        return laws.share_records_deleted or not logs.isdisjoint(lost | laws.recreated)
 
     def _states(self) -> dict[SharePartitionKey, StoredState]:
         topic = self.laws.cluster.topics.get(observe.SHARES)
