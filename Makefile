@@ -13,6 +13,8 @@ SERVES := $(VENV)/.serves
 STAMP  := $(VENV)/.installed
 WARM   := $(VENV)/.bytecode
 PYTEST := $(BIN)/python -m pytest
+# A page is made of models that only the tests use.
+GENERATE := PYTHONPATH=. $(BIN)/python docs/generate
 # tests/support/sharing.py groups tests that share an expensive thing (a JVM, a real broker) and
 # begins with what takes longest. `make durations` measures that anew.
 PARALLEL := -n $(JOBS) --dist loadscope
@@ -131,7 +133,7 @@ test-audited: $(STAMP) ## every cluster of the client tests goes through the aud
 	$(PYTEST) $(PARALLEL) -p tests.support.audited tests/clients tests/patterns $(ARGS)
 
 exhaustive: $(STAMP) ## every order of a few events in each state machine; some minutes
-	$(BIN)/python -m mockbroker.simulation.exhaustive --counts docs/_data/exhaustive.json $(ARGS)
+	$(BIN)/python -m tests.simulation.exhaustive --counts docs/_data/exhaustive.json $(ARGS)
 
 simulate: $(STAMP) ## clusters with clients and faults, each from one number: make simulate SEEDS=1000
 	$(BIN)/mockbroker simulate --seeds $(or $(SEEDS),1000) --jobs $(or $(SIM_JOBS),2) $(ARGS)
@@ -141,7 +143,7 @@ simulate-real: $(STAMP) ## the same plans and laws with three real brokers: make
 
 planted: $(STAMP) ## planted bugs, and what the simulator finds of them; an hour for all: make planted ARGS="--bug NAME"
 	$(BIN)/python -m tests.simulation.planted --jobs $(or $(SIM_JOBS),2) $(ARGS)
-	$(BIN)/python docs/generate
+	$(GENERATE)
 
 fuzz: $(STAMP) ## hostile bytes into every parser and handler: make fuzz INPUTS=50_000_000 SEED=7
 	$(BIN)/python -m tests.fuzz --inputs $(or $(INPUTS),300_000) --seed $(or $(SEED),0) $(ARGS)
@@ -188,10 +190,10 @@ layers: $(STAMP)
 	$(BIN)/lint-imports
 
 generated: $(STAMP)
-	$(BIN)/python docs/generate --check
+	$(GENERATE) --check
 
 generate: $(STAMP) ## refresh the generated and committed files (message classes, pages of the docs)
-	$(BIN)/python docs/generate
+	$(GENERATE)
 
 format: $(STAMP) ## let ruff format and fix what it can
 	$(BIN)/ruff check --fix .
@@ -211,7 +213,7 @@ comparison: build/bench.json ## the page of comparison with the figures of the l
 	@echo "written: build/comparison.md"
 
 docs: $(STAMP) ## build the docs as HTML
-	$(BIN)/python docs/generate
+	$(GENERATE)
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 

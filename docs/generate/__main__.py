@@ -1,6 +1,6 @@
 """Write, or with `--check` compare, every generated file of the project.
 
-    python docs/generate [--check]
+    PYTHONPATH=. python docs/generate [--check]
 
 Each page is a function from nothing to text; what it reads is the code itself, or data committed in
 `docs/_data`. Exit code 1 if `--check` finds a file that differs.

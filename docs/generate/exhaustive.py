@@ -15,10 +15,10 @@ from types import ModuleType
 from markdown import page as join
 from markdown import table
 
-from mockbroker.simulation.exhaustive.counts import read_counts
-from mockbroker.simulation.exhaustive.plans import PLANS, ExplorationPlan
+from tests.simulation.exhaustive.counts import read_counts
+from tests.simulation.exhaustive.plans import PLANS, ExplorationPlan
 
-PACKAGE = "mockbroker.simulation.exhaustive."
+PACKAGE = "tests.simulation.exhaustive."
 DATA = Path(__file__).resolve().parents[1] / "_data" / "exhaustive.json"
 
 INTRO = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -203,6 +204,7 @@ def test_generated_files_are_up_to_date():
     done = subprocess.run(
         [sys.executable, "docs/generate", "--check"],
         cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": "."},
         capture_output=True,
         text=True,
         check=False,

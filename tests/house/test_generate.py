@@ -15,8 +15,8 @@ from mockbroker.core.events import Event
 from mockbroker.core.journal.events import KINDS
 from mockbroker.handlers import load_all
 from mockbroker.handlers.base import APIS
-from mockbroker.simulation.exhaustive.plans import PLANS
 from mockbroker_protocol import ApiKey
+from tests.simulation.exhaustive.plans import PLANS
 
 
 def test_rows_are_found_on_functions_classes_modules_and_parameters(generator):

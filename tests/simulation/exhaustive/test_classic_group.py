@@ -6,9 +6,9 @@ import pytest
 
 from mockbroker.core.groups import machine, rebalance
 from mockbroker.core.groups.classic import ClassicGroup
-from mockbroker.simulation.exhaustive.classic_group import ClassicGroupWorld
-from mockbroker.simulation.exhaustive.explorer import Counterexample, explore
 from mockbroker_protocol import ErrorCode
+from tests.simulation.exhaustive.classic_group import ClassicGroupWorld
+from tests.simulation.exhaustive.explorer import Counterexample, explore
 
 EMPTY, _, STABLE, _ = ((beginning,) for beginning in ClassicGroupWorld.beginnings)
 

@@ -7,8 +7,8 @@ import pytest
 from mockbroker.core.groups.consumer import classic, heartbeat, reconcile
 from mockbroker.core.groups.consumer.group import ConsumerGroup
 from mockbroker.core.groups.consumer.states import GroupState, MemberState
-from mockbroker.simulation.exhaustive.consumer_group import ConsumerGroupWorld
-from mockbroker.simulation.exhaustive.explorer import Counterexample, explore
+from tests.simulation.exhaustive.consumer_group import ConsumerGroupWorld
+from tests.simulation.exhaustive.explorer import Counterexample, explore
 
 EMPTY, STABLE, WAITS = ((beginning,) for beginning in ConsumerGroupWorld.beginnings)
 

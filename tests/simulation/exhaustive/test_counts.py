@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mockbroker.simulation.exhaustive.counts import note_counts, read_counts
-from mockbroker.simulation.exhaustive.explorer import Exploration, Level
+from tests.simulation.exhaustive.counts import note_counts, read_counts
+from tests.simulation.exhaustive.explorer import Exploration, Level
 
 
 def done(*levels: Level) -> Exploration:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mockbroker.simulation.exhaustive.explorer import Level, explore
-from mockbroker.simulation.exhaustive.world import Event, ExploredWorld, must
+from tests.simulation.exhaustive.explorer import Level, explore
+from tests.simulation.exhaustive.world import Event, ExploredWorld, must
 
 
 class Jugs(ExploredWorld):

@@ -6,8 +6,8 @@ import pytest
 
 from mockbroker.core.fetching import fetch_session
 from mockbroker.core.fetching.fetch_session import FetchSessionCache
-from mockbroker.simulation.exhaustive.explorer import Counterexample, explore
-from mockbroker.simulation.exhaustive.fetch_sessions import FetchSessionsWorld
+from tests.simulation.exhaustive.explorer import Counterexample, explore
+from tests.simulation.exhaustive.fetch_sessions import FetchSessionsWorld
 
 
 def counterexample(depth: int) -> Counterexample:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mockbroker.simulation.exhaustive.__main__ import main
-from mockbroker.simulation.exhaustive.counts import read_counts
+from tests.simulation.exhaustive.__main__ import main
+from tests.simulation.exhaustive.counts import read_counts
 
 
 def test_it_tells_how_far_it_went_and_writes_the_counts(

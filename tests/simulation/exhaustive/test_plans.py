@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.simulation.exhaustive.counts import read_counts
-from mockbroker.simulation.exhaustive.plans import PLANS
 from tests.house.lint import ROOT
+from tests.simulation.exhaustive.counts import read_counts
+from tests.simulation.exhaustive.plans import PLANS
 
 COUNTS = ROOT / "docs" / "_data" / "exhaustive.json"
 SOUND = [name for name, plan in PLANS.items() if plan.sound]

@@ -8,8 +8,8 @@ import pytest
 
 from mockbroker.core.replication import fetcher
 from mockbroker.core.replication.fetcher import ReplicaFetcher, TruncationPoint
-from mockbroker.simulation.exhaustive.explorer import Counterexample, explore
-from mockbroker.simulation.exhaustive.replicas import (
+from tests.simulation.exhaustive.explorer import Counterexample, explore
+from tests.simulation.exhaustive.replicas import (
     ReplicasByEpoch,
     ReplicasByFetch,
     ReplicasByHighWatermark,

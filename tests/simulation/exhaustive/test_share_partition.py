@@ -8,8 +8,8 @@ from mockbroker.core.share import in_flight
 from mockbroker.core.share.in_flight import InFlightState
 from mockbroker.core.share.partition import SharePartition
 from mockbroker.core.share.states import RETURN_STATES, RecordState, ReturnFacts
-from mockbroker.simulation.exhaustive.explorer import Counterexample, explore
-from mockbroker.simulation.exhaustive.share_partition import SharePartitionWorld
+from tests.simulation.exhaustive.explorer import Counterexample, explore
+from tests.simulation.exhaustive.share_partition import SharePartitionWorld
 
 
 def counterexample(depth: int) -> Counterexample:

@@ -8,8 +8,8 @@ from mockbroker.core.txn import machine
 from mockbroker.core.txn.events import AddPartitions, Marked
 from mockbroker.core.txn.machine import TransactionMetadata
 from mockbroker.core.txn.states import ANSWERS, State, TxnAction, TxnRequest
-from mockbroker.simulation.exhaustive.explorer import Counterexample, explore
-from mockbroker.simulation.exhaustive.transactional_id import TransactionalIdWorld
+from tests.simulation.exhaustive.explorer import Counterexample, explore
+from tests.simulation.exhaustive.transactional_id import TransactionalIdWorld
 
 SECOND, FIRST, BOTH, OPEN_SECOND, OPEN_FIRST, LAST = (
     (beginning,) for beginning in TransactionalIdWorld.beginnings

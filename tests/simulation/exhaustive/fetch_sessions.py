@@ -21,7 +21,6 @@ from mockbroker.core.fetching.fetch_session import (
     NO_SESSION,
     FetchSessionCache,
 )
-from mockbroker.simulation.exhaustive.world import Event, ExploredWorld, must
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.fetch import (
     FetchPartition,
@@ -29,6 +28,7 @@ from mockbroker_protocol.messages.fetch import (
     FetchTopic,
     ForgottenTopic,
 )
+from tests.simulation.exhaustive.world import Event, ExploredWorld, must
 
 UNIT_MS = EVICTION_MS // 2 + 1
 # What an incremental request may list and forget: topics a and b have one partition each.

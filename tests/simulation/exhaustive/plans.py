@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mockbroker.simulation.exhaustive.classic_group import ClassicGroupWorld
-from mockbroker.simulation.exhaustive.consumer_group import ConsumerGroupWorld
-from mockbroker.simulation.exhaustive.explorer import Exploration, explore
-from mockbroker.simulation.exhaustive.fetch_sessions import FetchSessionsWorld
-from mockbroker.simulation.exhaustive.replicas import (
+from tests.simulation.exhaustive.classic_group import ClassicGroupWorld
+from tests.simulation.exhaustive.consumer_group import ConsumerGroupWorld
+from tests.simulation.exhaustive.explorer import Exploration, explore
+from tests.simulation.exhaustive.fetch_sessions import FetchSessionsWorld
+from tests.simulation.exhaustive.replicas import (
     ReplicasByEpoch,
     ReplicasByFetch,
     ReplicasByHighWatermark,
 )
-from mockbroker.simulation.exhaustive.share_partition import SharePartitionWorld
-from mockbroker.simulation.exhaustive.transactional_id import TransactionalIdWorld
-from mockbroker.simulation.exhaustive.world import ExploredWorld
+from tests.simulation.exhaustive.share_partition import SharePartitionWorld
+from tests.simulation.exhaustive.transactional_id import TransactionalIdWorld
+from tests.simulation.exhaustive.world import ExploredWorld
 
 
 class ExplorationPlan(NamedTuple):

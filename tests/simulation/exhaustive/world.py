@@ -71,7 +71,7 @@ class ExploredWorld(ABC):
         """A function that makes copies of a frozen world."""
 
         def thaw() -> ExploredWorld:
-            world = pickle.loads(frozen)  # noqa: S301 - our own, from a moment ago
+            world = pickle.loads(frozen)
             assert isinstance(world, cls)
             return world
 

@@ -41,8 +41,10 @@ from mockbroker.core.groups.modern.events import (
 )
 from mockbroker.core.groups.modern.group import ModernGroup
 from mockbroker.core.groups.modern.timers import SetTimer
-from mockbroker.simulation.exhaustive.consumer_group_key import state_key
-from mockbroker.simulation.exhaustive.consumer_parties import (
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import Record
+from tests.simulation.exhaustive.consumer_group_key import state_key
+from tests.simulation.exhaustive.consumer_parties import (
     NOTHING,
     SUBSCRIPTIONS,
     ConsumerGroupClient,
@@ -51,9 +53,7 @@ from mockbroker.simulation.exhaustive.consumer_parties import (
     by_topic,
     flat,
 )
-from mockbroker.simulation.exhaustive.world import Event, ExploredWorld, must
-from mockbroker_protocol import ErrorCode
-from mockbroker_protocol.records import Record
+from tests.simulation.exhaustive.world import Event, ExploredWorld, must
 
 UNIT_MS = 1_000
 SESSION_MS = 3 * UNIT_MS

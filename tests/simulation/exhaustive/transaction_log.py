@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mockbroker.core.txn.events import TransactionImage
 from mockbroker.core.txn.states import State
-from mockbroker.simulation.exhaustive.transaction_parties import NEVER_OPENED
-from mockbroker.simulation.exhaustive.world import must
+from tests.simulation.exhaustive.transaction_parties import NEVER_OPENED
+from tests.simulation.exhaustive.world import must
 
 # Whether the end that a state belongs to is a commit.
 PREPARED = {State.PREPARE_COMMIT: True, State.PREPARE_ABORT: False}

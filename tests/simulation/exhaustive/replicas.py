@@ -34,7 +34,9 @@ from mockbroker.core.replication.fetcher import (
 )
 from mockbroker.core.replication.fetcher import Event as Told
 from mockbroker.core.replication.replica import Replica
-from mockbroker.simulation.exhaustive.replica_nodes import (
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import BatchHeader, Record, build_batch
+from tests.simulation.exhaustive.replica_nodes import (
     LIMITS,
     NOBODY,
     Node,
@@ -44,9 +46,7 @@ from mockbroker.simulation.exhaustive.replica_nodes import (
     records,
     text_of,
 )
-from mockbroker.simulation.exhaustive.world import Event, ExploredWorld, must
-from mockbroker_protocol import ErrorCode
-from mockbroker_protocol.records import BatchHeader, Record, build_batch
+from tests.simulation.exhaustive.world import Event, ExploredWorld, must
 
 RECORDS_MAX = 3
 EPOCHS_MAX = 3

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mockbroker.core.groups.consumer.members import ConsumerMember
-from mockbroker.simulation.exhaustive.consumer_parties import SUBSCRIPTIONS, flat
+from tests.simulation.exhaustive.consumer_parties import SUBSCRIPTIONS, flat
 
 if TYPE_CHECKING:
-    from mockbroker.simulation.exhaustive.consumer_group import ConsumerGroupWorld
+    from tests.simulation.exhaustive.consumer_group import ConsumerGroupWorld
 
 
 def state_key(world: ConsumerGroupWorld) -> object:

@@ -35,15 +35,15 @@ from mockbroker.core.groups.events import (
 from mockbroker.core.groups.machine import handle
 from mockbroker.core.groups.records import GroupRecord, group_metadata, parse
 from mockbroker.core.groups.states import TRANSITIONS, State
-from mockbroker.simulation.exhaustive.classic_clients import (
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import Record
+from tests.simulation.exhaustive.classic_clients import (
     NO_GENERATION,
     ClassicGroupClient,
     WaitingRequest,
 )
-from mockbroker.simulation.exhaustive.classic_group_key import state_key
-from mockbroker.simulation.exhaustive.world import Event, ExploredWorld, must
-from mockbroker_protocol import ErrorCode
-from mockbroker_protocol.records import Record
+from tests.simulation.exhaustive.classic_group_key import state_key
+from tests.simulation.exhaustive.world import Event, ExploredWorld, must
 
 UNIT_MS = 100_000  # a third of what a new member may wait, which is not configurable
 SESSION_MS = 2 * UNIT_MS

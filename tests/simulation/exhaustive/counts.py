@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from mockbroker.simulation.exhaustive.explorer import Exploration, Level
+from tests.simulation.exhaustive.explorer import Exploration, Level
 
 
 class Counts(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ import msgspec
 
 from mockbroker.core.txn.events import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, SendMarkers
 from mockbroker.core.txn.machine import EPOCHS_BUMPED_SINCE
-from mockbroker.simulation.exhaustive.world import must
+from tests.simulation.exhaustive.world import must
 
 NEVER_OPENED = 0  # the number of no transaction
 

@@ -1,6 +1,6 @@
 """Explore the project's state machines: all sequences of events, to a depth.
 
-    python -m mockbroker.simulation.exhaustive [--machine NAME]... [--depth N | --quick]
+    python -m tests.simulation.exhaustive [--machine NAME]... [--depth N | --quick]
 
 Exit code 1, with a shortest counterexample, if an invariant is violated.
 """
@@ -13,8 +13,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from mockbroker.simulation.exhaustive.counts import note_counts
-from mockbroker.simulation.exhaustive.plans import PLANS, ExplorationPlan
+from tests.simulation.exhaustive.counts import note_counts
+from tests.simulation.exhaustive.plans import PLANS, ExplorationPlan
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m mockbroker.simulation.exhaustive", description=__doc__
+        prog="python -m tests.simulation.exhaustive", description=__doc__
     )
     parser.add_argument(
         "--machine", action="append", choices=PLANS, help="only this one; may be repeated"

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from mockbroker.core.txn.events import NO_PRODUCER_ID, TransactionImage
 from mockbroker.core.txn.machine import EPOCH_MAX, TransactionMetadata
 from mockbroker.core.txn.states import State
-from mockbroker.simulation.exhaustive.transaction_parties import (
+from tests.simulation.exhaustive.transaction_parties import (
     NEVER_OPENED,
     ProducerClient,
     WaitingRequest,
 )
 
 if TYPE_CHECKING:
-    from mockbroker.simulation.exhaustive.transactional_id import TransactionalIdWorld
+    from tests.simulation.exhaustive.transactional_id import TransactionalIdWorld
 
 
 def state_key(world: TransactionalIdWorld) -> object:

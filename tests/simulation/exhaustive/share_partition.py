@@ -25,11 +25,11 @@ from mockbroker.core.share.acquisition import AcquireRequest, acquire
 from mockbroker.core.share.operations import READ, WRITE
 from mockbroker.core.share.partition import SharePartition
 from mockbroker.core.share.states import FINAL_STATES, AcquireMode, RecordState
-from mockbroker.simulation.exhaustive.world import Event, ExploredWorld, must
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages import read_share_group_state as reading
 from mockbroker_protocol.messages import write_share_group_state as writing
 from mockbroker_protocol.records import Record, build_batch
+from tests.simulation.exhaustive.world import Event, ExploredWorld, must
 
 MEMBERS = ("a", "b", "c")
 RECORDS = 3
@@ -78,7 +78,7 @@ class LeaderPartition:
     def log_start_offset(self) -> int:
         return self.log.start_offset
 
-    def check_leader_epoch(self, leader_epoch: int) -> int:  # noqa: ARG002 (it is the leader's)
+    def check_leader_epoch(self, leader_epoch: int) -> int:
         return 0
 
     def unwatch(self, watcher: object) -> None:

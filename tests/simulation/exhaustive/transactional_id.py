@@ -45,17 +45,17 @@ from mockbroker.core.txn.machine import (
 )
 from mockbroker.core.txn.records import key_of, parse, value_of
 from mockbroker.core.txn.states import State
-from mockbroker.simulation.exhaustive.transaction_log import PREPARED, TransactionLog
-from mockbroker.simulation.exhaustive.transaction_parties import (
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import Record
+from tests.simulation.exhaustive.transaction_log import PREPARED, TransactionLog
+from tests.simulation.exhaustive.transaction_parties import (
     NEVER_OPENED,
     Entry,
     ProducerClient,
     WaitingRequest,
 )
-from mockbroker.simulation.exhaustive.transactional_id_key import state_key
-from mockbroker.simulation.exhaustive.world import Event, ExploredWorld, must
-from mockbroker_protocol import ErrorCode
-from mockbroker_protocol.records import Record
+from tests.simulation.exhaustive.transactional_id_key import state_key
+from tests.simulation.exhaustive.world import Event, ExploredWorld, must
 
 UNIT_MS = 1_000
 TIMEOUT_MS = UNIT_MS

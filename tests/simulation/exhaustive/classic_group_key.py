@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.groups.events import GroupImage
 from mockbroker.core.groups.states import State
-from mockbroker.simulation.exhaustive.classic_clients import WaitingRequest
+from tests.simulation.exhaustive.classic_clients import WaitingRequest
 
 if TYPE_CHECKING:
-    from mockbroker.simulation.exhaustive.classic_group import ClassicGroupWorld
+    from tests.simulation.exhaustive.classic_group import ClassicGroupWorld
 
 
 def state_key(world: ClassicGroupWorld) -> object:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from mockbroker.simulation.exhaustive.world import Event, ExploredWorld, InvariantViolation, text_of
+from tests.simulation.exhaustive.world import Event, ExploredWorld, InvariantViolation, text_of
 
 DIGEST_BYTES = 16
 NOWHERE = -1
