@@ -287,6 +287,22 @@ def test_a_closed_connection_releases_what_its_member_has(node):
     assert fetched(node, 1).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
 
 
+def test_a_waiting_fetch_of_a_closed_connection_may_get_what_is_released(node):
+    """As in Kafka: nothing ends a fetch that waits, and the lock returns the record in time."""
+    for index in range(3):
+        node.produced(batch_of(b"a"), partition=index)
+    fetched(node, 0, node.wanted(0, 1, 2))
+    parked = node.share_fetch(1, max_wait_ms=500)
+    fetched(node, 0, node.wanted(), member="m2")
+    node.close()
+    assert ranges_of(row_of(done(parked))) == [(0, 0, 2)]
+    assert [summary(node.share(index=index)) for index in range(3)] == [
+        "0:acquired/2",
+        "0:available/1",
+        "0:available/1",
+    ]
+
+
 def test_a_session_that_was_used_meanwhile_answers_a_parked_fetch_with_an_error(node):
     fetched(node, 0, node.wanted())
     parked = node.share_fetch(1, max_wait_ms=500)

@@ -170,7 +170,7 @@ class SharePartitionManager:
         if session is None:
             return
         group_id, member_id = key
-        for topic_id, index in session.partitions:
+        for topic_id, index in list(session.partitions):  # a waiting fetch may reorder them
             share_partition = self.get(group_id, topic_id, index)
             if share_partition is not None:
                 release_acquired(share_partition, member_id, self._released(share_partition))
