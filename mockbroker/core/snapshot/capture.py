@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.log.replica_log import ReplicaLog
     from mockbroker.core.replication.partition import Partition
+    from mockbroker.core.replication.replica import Replica
 
 # Adds a log with its high watermark to an image; returns its log id.
 Enter = Callable[["ReplicaLog", int], int]
@@ -65,9 +66,11 @@ def partition_image(cluster: Cluster, partition: Partition, enter: Enter) -> Par
     if partition.own_replicas:
         leaders = partition.own_replicas.get(partition.leader_id)
         if leaders is not None:  # its broker has no image with this leadership yet
-            log, high_watermark = leaders.log, leaders.high_watermark
+            log, high_watermark = leaders.log, _high_watermark(cluster, partition, leaders)
         own = tuple(
-            ReplicaImage(replica.node_id, enter(replica.log, replica.high_watermark))
+            ReplicaImage(
+                replica.node_id, enter(replica.log, _high_watermark(cluster, partition, replica))
+            )
             for replica in partition.own_replicas.values()
             if replica is not leaders
         )
@@ -100,3 +103,12 @@ def partition_image(cluster: Cluster, partition: Partition, enter: Enter) -> Par
         removing,
         tuple(dirs),
     )
+
+
+def _high_watermark(cluster: Cluster, partition: Partition, replica: Replica) -> int:
+    """A broker with an older image moves the high watermark in the partition of that image."""
+    seen = cluster.metadata.image_of(replica.node_id).partition_by_id(*partition.key)
+    known = None if seen is None or seen is partition else seen.replica(replica.node_id)
+    if known is None or known.log is not replica.log:
+        return replica.high_watermark
+    return known.high_watermark

@@ -236,6 +236,21 @@ def test_a_restore_removes_cuts_and_delays(node):
     assert not cluster.topics["t"].partitions[0].own_replicas
 
 
+def test_a_snapshot_has_the_high_watermark_of_a_leader_with_an_older_image(node):
+    cluster = node.cluster
+    assert cluster.controller_id == 1
+    cluster.create_topic("u", assignments={0: [2, 3]})
+    cluster.cut_network(2, to=1, fence_after_ms=35_000)
+    cluster.stop_broker(3, "controlled")  # the leader does not hear that the ISR is [2]
+    node.produce(batch_of(b"one"), topic="u", broker=2)
+    cluster.start_broker(3)
+    node.advance(1000)
+    assert cluster.processes[2].image.partition("u", 0).high_watermark == 1
+    image = capture(cluster)
+    (saved,) = next(topic.partitions for topic in image.topics if topic.name == "u")
+    assert image.logs[saved.log_id].high_watermark == 1
+
+
 @pytest.mark.parametrize("way", ["slow", "cut"])
 def test_earlier_fetches_do_not_count_after_a_restore(node, way):
     """The follower had fetched more by then than it has in the snapshot."""
