@@ -28,7 +28,7 @@ from mockbroker.core.brokers.broker_life import RUNNING, STOPPED, ProcessEvent, 
 from mockbroker.core.configs.differences import FAILURE_DETECTION
 from mockbroker.core.events import BrokerChanged, ControllerChanged, LogDirFailed
 from mockbroker.core.log.flushing import flush, lose_power
-from mockbroker.core.replication.elections import Election, PartitionChange
+from mockbroker.core.replication.elections import DIRECTORY_FAILED, Election, PartitionChange
 from mockbroker.core.replication.heartbeats import Heartbeats
 from mockbroker.core.replication.leader_balance import LeaderBalance
 from mockbroker.core.replication.partition import NO_LEADER, Partition
@@ -197,7 +197,7 @@ class Controller:
         if broker.log_dirs.failed >= set(broker.log_dirs.paths):
             self.stop(broker, UNCLEAN)
             return
-        self._leave_isrs(broker, "log directory failed", path)
+        self._leave_isrs(broker, DIRECTORY_FAILED, path)
         self._replication.broker_changed(broker.node_id)
 
     def pause(self, broker: Broker, fence_after_ms: int) -> None:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 RANGES_PER_EVENT_MAX = 4_096
 PRODUCERS_PER_EVENT_MAX = 4_096
-LOG_DIR_FAILED = "log directory failed"  # the controller's reason for an election
+# Reasons of `RecordsRemoved` when a leader's log lacks records of the former leader's.
+TRUNCATION, UNCLEAN_ELECTION, LOG_DIR_FAILED = "truncation", "unclean_election", "log_dir_failed"
 
 
 def emit_removed(
@@ -68,17 +69,12 @@ def emit_compacted(runtime: Runtime, partition: Partition, ranges: array[int]) -
 
 
 def emit_divergence(
-    runtime: Runtime, partition: Partition, former: ReplicaLog, *, unclean: bool, why: str
+    runtime: Runtime, partition: Partition, former: ReplicaLog, reason: str
 ) -> None:
     """Records of the former leader's log that the new leader's log does not have are lost."""
-    if partition.log is former or not runtime.on_event:
-        return
-    if why == LOG_DIR_FAILED:
-        reason = "log_dir_failed"
-    else:
-        reason = "unclean_election" if unclean else "truncation"
-    first = _divergence_offset(former, partition.log)
-    emit_removed(runtime, partition, first, former.end_offset - 1, reason)
+    if runtime.on_event:
+        first = _divergence_offset(former, partition.log)
+        emit_removed(runtime, partition, first, former.end_offset - 1, reason)
 
 
 def _divergence_offset(former: ReplicaLog, present: ReplicaLog) -> int:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.events import IsrChanged, LeaderChanged, ReplicasChanged
-from mockbroker.core.log.emitters import emit_divergence
+from mockbroker.core.log.emitters import LOG_DIR_FAILED, TRUNCATION, UNCLEAN_ELECTION
 from mockbroker.core.replication.partition import NO_LEADER, Partition
 from mockbroker.core.replication.replica import UNKNOWN_EPOCH
 from mockbroker.core.replication.replication_control import (
@@ -34,6 +34,9 @@ from mockbroker_protocol import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.core.metadata.topic import Topic
     from mockbroker.core.replication.alter_partition import AlterPartition
+
+
+DIRECTORY_FAILED = "log directory failed"  # the controller's reason for an election
 
 
 class Election(Enum):
@@ -211,9 +214,10 @@ class PartitionChange:
         partition.raise_partition_epoch(self.times)
         control.metadata.changed(partition.topic)
         if new_epoch:
-            former_log = partition.log
-            partition.become_leader(leader, partition.leader_epoch + self.times, self.isr)
-            emit_divergence(control.runtime, partition, former_log, unclean=unclean, why=reason)
+            loss = UNCLEAN_ELECTION if unclean else TRUNCATION
+            if reason == DIRECTORY_FAILED:
+                loss = LOG_DIR_FAILED
+            partition.become_leader(leader, partition.leader_epoch + self.times, self.isr, loss)
         elif self.isr != former_isr:
             partition.set_isr(self.isr)
         if replicas_changed:

@@ -26,7 +26,13 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
-from mockbroker.core.log.emitters import emit_expired, emit_removed, emit_watermark
+from mockbroker.core.log.emitters import (
+    TRUNCATION,
+    emit_divergence,
+    emit_expired,
+    emit_removed,
+    emit_watermark,
+)
 from mockbroker.core.log.producer_state import BatchMetadata
 from mockbroker.core.log.record_errors import BatchRefusal
 from mockbroker.core.log.replica_log import ReplicaLog
@@ -96,6 +102,7 @@ class Partition:
 
     __slots__ = (
         "_host",
+        "_loss",
         "_resting",
         "_watchers",
         "deleted",
@@ -157,6 +164,7 @@ class Partition:
         self.deleted = False
         self.maintenance_scheduled = False  # the log manager visits the log in its next round
         self._host = host
+        self._loss = TRUNCATION
         self._resting: dict[Resting, None] | None = None
         self._watchers: dict[Watcher, None] = {}
 
@@ -420,12 +428,17 @@ class Partition:
 
     # -- leadership and life -----------------------------------------------------------------------
 
-    def become_leader(self, leader_id: int, leader_epoch: int, isr: list[int]) -> None:
+    def become_leader(
+        self, leader_id: int, leader_epoch: int, isr: list[int], loss: str = TRUNCATION
+    ) -> None:
         """Make `leader_id` (-1: none) the leader, under a higher epoch, with this ISR.
 
         A broker that cannot reach the controller leads once it gets the image (`begin_epoch`).
+        `loss` is the reason for which records of the former log are lost then.
         """
         new_leader = leader_id != self.leader_id
+        if self._loss == TRUNCATION:  # an election that nobody has heard of counts as well
+            self._loss = loss
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
         self.isr = isr
@@ -447,6 +460,7 @@ class Partition:
         leader_id = self.leader_id
         if leader_id in self.own_replicas:
             self._switch_log(leader_id)
+        self._loss = TRUNCATION
         if new_leader:
             now_ms = self._host.runtime.now_ms()
             self.followers = {
@@ -466,7 +480,9 @@ class Partition:
             if node_id != leader_id and node_id not in self.own_replicas:
                 copy = Replica(node_id, self.log.fork(), self.high_watermark)
                 self.own_replicas[node_id] = copy
+        former = self.log
         self.set_leader_log(own.log, own.high_watermark)
+        emit_divergence(self._host.runtime, self, former, self._loss)
 
     def set_leader_log(self, log: ReplicaLog, high_watermark: int) -> None:
         """Make `log` the leader's log."""
@@ -508,6 +524,7 @@ class Partition:
             host=self._host,
         )
         other.partition_epoch = self.partition_epoch
+        other._loss = self._loss
         other.elr, other.last_known_elr = self.elr, self.last_known_elr
         other.leader_epoch_start_offset = self.leader_epoch_start_offset
         other.log, other.high_watermark = self.log, self.high_watermark

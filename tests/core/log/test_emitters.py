@@ -160,6 +160,27 @@ def test_what_a_new_leader_has_not_is_told_with_the_action(by, in_sync):
     assert watched.removed() == [(2, 4, reason, "elect_unclean")]
 
 
+@pytest.mark.parametrize("in_sync", [True, False])
+def test_what_a_new_leader_has_not_is_told_when_it_hears_of_its_leadership(in_sync):
+    watched = Watched()
+    cluster = watched.cluster
+    cluster.move_leader("t", 0, 2)
+    watched.append(None, None)
+    cluster.lag_follower("t", 0, node=3)
+    if not in_sync:
+        cluster.shrink_isr("t", 0, nodes=[3])
+    watched.append(None)
+    cluster.cut_network(3, to=cluster.controller_id, fence_after_ms=35_000)
+    if in_sync:
+        cluster.move_leader("t", 0, 3)
+    else:
+        cluster.elect_unclean("t", 0, 3)
+    assert watched.removed() == []
+    act(cluster, "heal_network")
+    reason = "truncation" if in_sync else "unclean_election"
+    assert watched.removed() == [(2, 2, reason, "heal_network")]
+
+
 def test_a_leader_that_has_all_loses_nothing():
     watched = Watched()
     watched.append(None, None)

@@ -39,8 +39,8 @@ def partition_epoch_stays() -> Planting:
 def leader_epoch_stays() -> Planting:
     return rewritten(
         PartitionChange._carry_out,
-        "partition.become_leader(leader, partition.leader_epoch + self.times, self.isr)",
-        "partition.become_leader(leader, partition.leader_epoch + (leader < 0), self.isr)",
+        "partition.become_leader(leader, partition.leader_epoch + self.times, self.isr, loss)",
+        "partition.become_leader(leader, partition.leader_epoch + (leader < 0), self.isr, loss)",
     )
 
 
@@ -48,8 +48,8 @@ def leader_epoch_stays() -> Planting:
 def epoch_stays_without_a_leader() -> Planting:
     return rewritten(
         PartitionChange._carry_out,
-        "partition.become_leader(leader, partition.leader_epoch + self.times, self.isr)",
-        "partition.become_leader(leader, partition.leader_epoch + (leader >= 0), self.isr)",
+        "partition.become_leader(leader, partition.leader_epoch + self.times, self.isr, loss)",
+        "partition.become_leader(leader, partition.leader_epoch + (leader >= 0), self.isr, loss)",
     )
 
 
