@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from mockbroker.core.brokers.broker import Broker
@@ -160,6 +160,20 @@ def repeated_writes(cluster: Cluster) -> Iterator[tuple[SharePartitionKey, int]]
             yield from broker.share_persister.repeated_writes()
 
 
+def overtaken_writes(
+    cluster: Cluster, states: Mapping[SharePartitionKey, StoredState]
+) -> Iterator[tuple[SharePartitionKey, int]]:
+    """The share partition and the start offset of each write without a result that is below the
+    stored start offset: a later write was stored before it.
+    """
+    for broker in cluster.processes.values():
+        if broker.has_share_partitions:
+            for key, row in broker.share_persister.writes():
+                state = states.get(key)
+                if state is not None and row.start_offset < state.start_offset:
+                    yield key, row.start_offset
+
+
 def count_on_its_way(cluster: Cluster, node_id: int, key: SharePartitionKey, offset: int) -> int:
     """The highest delivery count of a record in the writes of a broker without a result yet; 0 if
     there is none.
@@ -169,9 +183,9 @@ def count_on_its_way(cluster: Cluster, node_id: int, key: SharePartitionKey, off
         return 0
     counts = (
         batch.delivery_count
-        for written, batches in broker.share_persister.writes()
+        for written, row in broker.share_persister.writes()
         if written == key
-        for batch in batches
+        for batch in row.state_batches
         if batch.first_offset <= offset <= batch.last_offset
     )
     return max(counts, default=0)

@@ -56,6 +56,26 @@ def test_the_start_offset_may_go_back_to_that_of_a_repeated_write(world: World, 
     assert _broken(world) == (set() if start == 3 else expected)
 
 
+@pytest.mark.parametrize("start", [3, 4])
+def test_the_start_offset_may_go_back_to_that_of_a_write_that_a_later_one_has_overtaken(
+    world: World, start: int
+) -> None:
+    """It has not failed: it is on its way to a coordinator that has not answered."""
+    group, states = Sharing(world), _states(world)
+    others = [n for n in states.replicas if n != group.partition.leader_id]
+    for each in states.topic.partitions:
+        each.leader_id = others[0]
+    written(world, ShareState(0, 3, 0))
+    world.perform(0, Step(at_ms=0, do="delay_network", arguments={"nodes": others, "by": 500}))
+    topic_id = group.partition.topic.topic_id
+    group.broker.share_persister.send(
+        WRITE, write_request(topic_id, {0: []}, start=3), lambda _: None
+    )
+    assert list(group.broker.share_persister.repeated_writes()) == []
+    written(world, ShareState(1, 5, 0), ShareState(2, start, 0))
+    assert _broken(world) == (set() if start == 3 else {"share partitions' states rise"})
+
+
 @pytest.mark.parametrize("epoch", [3, 4])
 def test_a_second_initialization_begins_a_state_anew(world: World, epoch: int) -> None:
     group, states = Sharing(world), _states(world)

@@ -7,8 +7,9 @@ group. Between brokers a request is a hop on the network; a call stands for it w
 
 An error that a later attempt may not have is retried, for each share partition on its own:
 after 2, 4, 8 and 16 seconds. (Kafka adds up to 20 % of jitter.) The error of the fifth attempt is
-final. Meanwhile later requests about the share partition are sent: a repeated write may follow a
-later one, and the coordinator then has the older start offset again, as Kafka's.
+final. Meanwhile later requests about the share partition are sent, and so they are to the present
+coordinator while a former one has not answered. An earlier write may follow a later one, and the
+coordinator then has the older start offset again, as Kafka's.
 
 Source: DefaultStatePersister, PersisterStateManager.
 """
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from mockbroker.core.services import Services
     from mockbroker.core.share.coordinator import ShareCoordinator
     from mockbroker.core.share.operations import Result, Row, StateRequest, StateResponse
-    from mockbroker_protocol.messages.write_share_group_state import StateBatch
+    from mockbroker_protocol.messages.write_share_group_state import PartitionData as WrittenData
 
 ATTEMPTS_MAX = 5
 BACKOFF_MS = 1_000
@@ -118,9 +119,9 @@ class SharePersister:
         """
         return ((key, row.start_offset) for key, row in _rows(self._repeated, WRITE))
 
-    def writes(self) -> Iterator[tuple[SharePartitionKey, Sequence[StateBatch]]]:
-        """The share partition and the batches of each write that has no result yet."""
-        return ((key, row.state_batches) for key, row in _rows(self._unfinished(), WRITE))
+    def writes(self) -> Iterator[tuple[SharePartitionKey, WrittenData]]:
+        """The share partition and the row of each write that has no result yet."""
+        return _rows(self._unfinished(), WRITE)
 
     def initializations(self) -> Iterator[tuple[SharePartitionKey, int]]:
         """The share partition and the state epoch of each InitializeShareGroupState that has no

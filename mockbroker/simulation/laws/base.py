@@ -160,8 +160,8 @@ class StateJudge(Judge):
         self.share_losses = 0
         self.reset_groups: set[str] = set()
         self.share_records_deleted = False  # an action has deleted records of share coordinators
-        # The start offsets of writes that were repeated, perhaps after a later write.
-        self.repeated_starts: set[tuple[SharePartitionKey, int]] = set()
+        # The start offsets of writes that may be stored after a later write.
+        self.late_starts: set[tuple[SharePartitionKey, int]] = set()
         # The state epochs of initializations that were on their way when an earlier one was stored.
         self.second_epochs: set[tuple[SharePartitionKey, int]] = set()
         self.is_disturbed = False  # whether some follower may be unable to fetch, at this look

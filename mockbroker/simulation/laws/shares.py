@@ -456,11 +456,13 @@ class StatesRise(ShareLaw):
     has altered or deleted the group's offsets. Its batches are in order and do not overlap, and an
     Available one may be delivered again.
 
-    The start offset may go back to the one of a write that a persister has repeated. Writes of one
-    share partition do not wait for one another: a later one is stored while an earlier one waits
-    for its backoff, and the coordinator takes the start offset of either. So do Kafka's
-    PersisterStateManager and ShareCoordinatorShard. Records between the two start offsets are then
-    delivered again by the next leader, and the laws forget what was done with them.
+    The start offset may go back to the one of a write that a persister has repeated, or that had no
+    result yet when a later one was stored. Writes of one share partition do not wait for one
+    another: an earlier one waits for its backoff, or with the former coordinator, which has not
+    answered, while a later one is stored at the present coordinator. The coordinator takes the
+    start offset of either. So do Kafka's PersisterStateManager and ShareCoordinatorShard. Records
+    between the two start offsets are then delivered again by the next leader, and the laws forget
+    what was done with them.
 
     They forget it as well where a group coordinator has had no result of an initialization for
     too long, and the second one, with a higher state epoch, comes after the first: it begins a
@@ -476,10 +478,11 @@ class StatesRise(ShareLaw):
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
         del views
         self.begin_after_losses()
-        self.laws.repeated_starts.update(observe_shares.repeated_writes(self.laws.cluster))
+        self.laws.late_starts.update(observe_shares.repeated_writes(self.laws.cluster))
         states = observe_shares.stored_states(self.laws.cluster, partition)
         if states is None:
             return
+        self.laws.late_starts.update(observe_shares.overtaken_writes(self.laws.cluster, states))
         former = self._seen.get(partition.key, {})
         self._seen[partition.key] = states
         initializations = set(observe_shares.initializations(self.laws.cluster))
@@ -509,7 +512,7 @@ class StatesRise(ShareLaw):
         start = now.start_offset
         if start >= before.start_offset or before.state_epoch != now.state_epoch:
             return
-        if (key, start) in self.laws.repeated_starts:
+        if (key, start) in self.laws.late_starts:
             self._forget_deliveries()
         else:
             self.broken(

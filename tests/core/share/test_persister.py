@@ -270,6 +270,32 @@ def test_a_later_write_is_stored_while_an_earlier_one_waits_to_be_repeated(
     assert list(persister.repeated_writes()) == []
 
 
+def test_a_later_write_is_stored_while_a_former_coordinator_has_an_earlier_one(
+    node: PersisterNode,
+) -> None:
+    """What waits for the answer of a broker does not look for the coordinator again
+    (PersisterStateManager.SendThread.generateRequests).
+    """
+    topic_id, persister, state = node.topic_id, node.persister, node.state
+    node.ask(partial(persister.send, INITIALIZE), initialize_request(topic_id, 0))
+    former = state.leader_id
+    links = links_between([former], [persister._host.node_id], both_ways=True)
+    node.cluster.replication.network.delay(links, 500)
+    for start in (2, 3):
+        persister.send(WRITE, write_request(topic_id, {0: []}, start=start), node.answers.append)
+    state.become_leader(persister._host.node_id, state.leader_epoch + 1, state.isr)
+    persister.send(WRITE, write_request(topic_id, {0: []}, start=7), node.answers.append)
+    assert errors(node.answers[-1]) == [(0, None)]
+    assert {row.start_offset for _, row in persister.writes()} == {2, 3}
+    assert list(persister.repeated_writes()) == []
+    for _ in range(4):
+        node.advance(500)
+    node.advance(BACKOFFS_MS[0])
+    assert [errors(each) for each in node.answers[-2:]] == 2 * [[(0, None)]]
+    (summary,) = node.ask(partial(persister.send, READ_SUMMARY), summary_request(topic_id))
+    assert summary.start_offset == 3
+
+
 def test_the_new_coordinator_has_the_state(node: PersisterNode) -> None:
     topic_id, state = node.topic_id, node.state
     node.ask(partial(node.persister.send, INITIALIZE), initialize_request(topic_id))
