@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from click.testing import CliRunner
 
 from mockbroker import Cluster
+from mockbroker.cli import main
 from tests.cli.conftest import Run, table
 
 CASES = [
@@ -35,6 +37,14 @@ def test_configs_are_altered_described_listed_and_deleted(
     assert deleted == f"altered {kind} {name}\n"
     described = json.loads(on_cluster("configs", "describe", kind, name, "--json").stdout)
     assert config not in [each["config"] for each in described]
+
+
+def test_the_journal_has_the_values_in_its_lines(on_cluster: Run, mock_kafka: Cluster):
+    mock_kafka.topic("orders").create()
+    on_cluster("configs", "alter", "topic", "orders", "retention.ms=5000")
+    shown = CliRunner().invoke(main, ["journal", "kind=configs", "--admin", mock_kafka.admin_url])
+    (line,) = shown.stdout.splitlines()
+    assert "retention.ms=5000" in line
 
 
 def test_defaults_are_shown_on_demand(on_cluster: Run, mock_kafka: Cluster):

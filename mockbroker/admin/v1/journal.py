@@ -14,7 +14,7 @@ from mockbroker.admin.v1.api import Api, Signal
 from mockbroker.admin.v1.endpoint import Call, Endpoint, Stream
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.journal.events import JournalEvent
+from mockbroker.core.journal.events import WIRE_KINDS, JournalEvent
 from mockbroker.core.journal.filters import EventMatcher, Filter
 from mockbroker.core.journal.reader import JournalReader
 from mockbroker.core.journal.reader_positions import ReaderPosition
@@ -33,7 +33,9 @@ STREAMS_MAX = 32
 
 
 class JournalQuery(Filter, kw_only=True, frozen=True):
-    """A filter for the events after entry `after`; at most `limit` are returned."""
+    """A filter for the events after entry `after`; at most `limit` are returned. Without `messages`
+    the decoded requests and answers are left out.
+    """
 
     after: Annotated[int, Range(0, 2**63 - 1)] = 0
     limit: Annotated[int, Range(1, 10_000)] = 1_000
@@ -300,4 +302,7 @@ def from_event(event: JournalEvent) -> bytes:
 
 
 def _brief(event: JournalEvent) -> JournalEvent:
-    return msgspec.structs.replace(event, message={}) if event.message else event
+    """Without the decoded message. The further fields of a fact stay: they are few."""
+    if event.message and event.kind in WIRE_KINDS:
+        return msgspec.structs.replace(event, message={})
+    return event

@@ -54,10 +54,7 @@ def test_a_page_of_facts_ends_at_the_newest_entry_though_no_request_is_opened(
     assert page["next"] == page["last_seq"]
     assert admin.get("/v1/journal", kind="action", after=page["next"])["events"] == []
     opened = admin.get("/v1/journal", after=mark, messages="false")["events"]
-    assert [each for each in opened if each["kind"] in ("broker", "action")] == [
-        {name: value for name, value in each.items() if name != "message"}
-        for each in page["events"]
-    ]
+    assert [each for each in opened if each["kind"] in ("broker", "action")] == page["events"]
 
 
 def test_messages_can_be_left_out(admin: HttpClient) -> None:
