@@ -14,6 +14,7 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.core.brokers.broker_life import PAUSED, RUNNING
 from mockbroker.core.errors import ApiError
 from mockbroker.core.replication.network import Hop
 from mockbroker.handlers.base import FORWARDING_TIMEOUT_MS, Parked, RequestContext
@@ -36,12 +37,13 @@ _RETRY_MS = 100  # of the channel to the controller
 class Forwarded:
     """A request that is forwarded to the controller."""
 
-    __slots__ = ("_handle", "_retry", "_timer", "ctx", "key", "parked", "request")
+    __slots__ = ("_broker_epoch", "_handle", "_retry", "_timer", "ctx", "key", "parked", "request")
 
     def __init__(self, ctx: RequestContext, request: Any, handle: Callable[[], object]) -> None:
         self.key = ApiKey(ctx.header.api_key)
         self.ctx = ctx
         self.request = request
+        self._broker_epoch = ctx.broker.epoch
         self._handle = handle
         self.parked: Parked[Any] = Parked()
         runtime = ctx.cluster.runtime
@@ -51,11 +53,15 @@ class Forwarded:
         self.send()
 
     def send(self) -> None:
-        """Send the request, or wait until the broker has a session with the controller."""
+        """Send the request, or wait until the broker has a session with the controller. It is lost
+        with the broker's process.
+        """
+        cluster, broker = self.ctx.cluster, self.ctx.broker
         if self.parked.done:
             return
-        cluster, broker = self.ctx.cluster, self.ctx.broker
-        if not broker.has_newest_image:
+        if broker.epoch != self._broker_epoch or broker.state not in (RUNNING, PAUSED):
+            self._cancel_timers()
+        elif not broker.has_newest_image:
             broker.awaiting_controller[self.send] = None
         elif is_direct(self.ctx):
             self.carry_out(self._complete)
@@ -102,10 +108,13 @@ class Forwarded:
     def _fail(self, error: ErrorCode) -> None:
         self._complete(self.ctx.refusal(self.request, error))
 
-    def _complete(self, response: Any) -> None:
+    def _cancel_timers(self) -> None:
         for timer in (self._timer, self._retry):
             if timer is not None:
                 timer.cancel()
+
+    def _complete(self, response: Any) -> None:
+        self._cancel_timers()
         self.parked.complete(response)
 
 

@@ -88,6 +88,25 @@ def test_an_envelope_whose_connection_breaks_is_sent_again_over_the_next_one(
     assert error_of(pending) == E.NONE
 
 
+@pytest.mark.parametrize("ends", ["stop", "restart", "remove"])
+def test_a_request_is_lost_with_the_process_that_forwards_it(node: GroupNode, ends: str) -> None:
+    cluster = node.cluster
+    cluster.delay_network(OTHER, CONTROLLER, by_ms=300)
+    rule = add_hop_rule(cluster, {"drop_request": {}}, api="Envelope")
+    create(node)
+    node.advance(1_000)
+    if ends == "remove":
+        cluster.remove_broker(OTHER)
+    else:
+        cluster.stop_broker(OTHER, "unclean")
+    if ends == "restart":
+        cluster.start_broker(OTHER)
+    remove_rule(cluster, rule)
+    cluster.heal_network()
+    node.advance(2 * MINUTE_MS)
+    assert "new" not in cluster.topics
+
+
 def test_a_client_waits_for_a_minute(node: GroupNode) -> None:
     add_hop_rule(node.cluster, {"drop_request": {}}, api="Envelope")
     pending = create(node)

@@ -58,7 +58,8 @@ class BrokerActions(Handle):
     def remove(self) -> None:
         """Stop a broker, unless it is stopped, and remove its registration.
 
-        Its replicas are offline until their partitions are reassigned.
+        Its replicas are offline until their partitions are reassigned. Cuts and delays of its
+        links end.
         """
         self._act("remove_broker", {"node": self.node_id})
 

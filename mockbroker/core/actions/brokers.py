@@ -165,7 +165,8 @@ class BrokerActions:
     def remove_broker(cluster: ClusterState, wanted: Node) -> None:
         """Stop a broker, unless it is stopped, and remove its registration.
 
-        Its replicas are offline until their partitions are reassigned.
+        Its replicas are offline until their partitions are reassigned. Cuts and delays of its links
+        end.
         """
         cluster.controller.remove(find_broker(cluster, wanted.node))
 

@@ -26,7 +26,12 @@ from typing import TYPE_CHECKING
 from mockbroker.core.brokers.broker import Broker
 from mockbroker.core.brokers.broker_life import RUNNING, STOPPED, ProcessEvent, after
 from mockbroker.core.configs.differences import FAILURE_DETECTION
-from mockbroker.core.events import BrokerChanged, ControllerChanged, LogDirFailed
+from mockbroker.core.events import (
+    BrokerChanged,
+    ControllerChanged,
+    LogDirFailed,
+    NetworkChanged,
+)
 from mockbroker.core.log.flushing import flush, lose_power
 from mockbroker.core.replication.elections import DIRECTORY_FAILED, Election, PartitionChange
 from mockbroker.core.replication.heartbeats import Heartbeats
@@ -177,13 +182,19 @@ class Controller:
         self._replication.broker_changed(broker.node_id)
 
     def remove(self, broker: Broker) -> None:
-        """Stop a broker, if it is not stopped, and remove its registration for good."""
+        """Stop a broker, if it is not stopped, and remove its registration for good. Another one
+        with its id has links that are up.
+        """
         if broker.state != STOPPED:
             self.stop(broker, CONTROLLED)
         if broker.node_id in self._brokers:
             self.unregister(broker)
         del self._processes[broker.node_id]
         broker.state = after(broker.node_id, broker.state, ProcessEvent.REMOVE)
+        if self._replication.network.remove(broker.node_id):
+            left = tuple(sorted(self._processes))
+            now_ms = self._runtime.now_ms()
+            self._runtime.emit(NetworkChanged(now_ms, "healed", (broker.node_id,), left, 0, True))
         self._notify(broker)
 
     def fail_log_dir(self, broker: Broker, path: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.errors import ActionError
-from mockbroker.core.events import BrokerChanged, ControllerChanged
+from mockbroker.core.events import BrokerChanged, ControllerChanged, NetworkChanged
 from mockbroker.handlers import load_all
 from mockbroker.handlers.base import APIS
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -155,6 +155,25 @@ def test_a_removed_broker_remains_in_the_replica_lists(node):
     request = DescribeClusterRequest(include_fenced_brokers=True)
     brokers = ask(node, ApiKey.DESCRIBE_CLUSTER, request).brokers
     assert [broker.broker_id for broker in brokers] == [1, 2]
+
+
+def test_a_broker_that_takes_the_place_of_a_removed_one_has_links_that_are_up(node):
+    cluster = node.cluster
+    told: list[object] = []
+    cluster.cut_network(3, to=1)
+    cluster.delay_network(2, to=3, by_ms=300)
+    cluster.delay_network(1, to=2, by_ms=20)
+    cluster.runtime.on_event.append(told.append)
+    cluster.remove_broker(3)
+    healed = [each for each in told if isinstance(each, NetworkChanged)]
+    assert [(e.change, e.from_nodes, e.to_nodes) for e in healed] == [("healed", (3,), (1, 2))]
+    cluster.add_broker(3)
+    network = cluster.replication.network
+    assert not network.cut_links
+    assert (network.delay_ms(2, 3), network.delay_ms(1, 2)) == (0, 20)
+    told.clear()
+    cluster.remove_broker(3)  # there is nothing to heal
+    assert not [each for each in told if isinstance(each, NetworkChanged)]
 
 
 def test_an_unregistered_broker_leaves_the_metadata_and_every_isr(node):
