@@ -191,11 +191,12 @@ class Controller:
             self.unregister(broker)
         del self._processes[broker.node_id]
         broker.state = after(broker.node_id, broker.state, ProcessEvent.REMOVE)
+        self._notify(broker)
         if self._replication.network.remove(broker.node_id):
             left = tuple(sorted(self._processes))
             now_ms = self._runtime.now_ms()
             self._runtime.emit(NetworkChanged(now_ms, "healed", (broker.node_id,), left, 0, True))
-        self._notify(broker)
+            self.links_changed(0)
 
     def fail_log_dir(self, broker: Broker, path: str) -> None:
         """Fail a log directory: its replicas leave their ISRs.

@@ -176,6 +176,17 @@ def test_a_broker_that_takes_the_place_of_a_removed_one_has_links_that_are_up(no
     assert not [each for each in told if isinstance(each, NetworkChanged)]
 
 
+def test_the_next_controller_needs_no_link_to_a_removed_one(node):
+    cluster = node.cluster
+    controller = cluster.controller_id
+    rest = sorted(set(cluster.processes) - {controller})
+    cluster.pause_broker(rest[0])
+    cluster.cut_network(controller, to=rest[1], fence_after_ms=35_000)
+    cluster.remove_broker(controller)
+    assert cluster.controller_id == rest[1]
+    assert cluster.brokers[rest[1]].has_newest_image
+
+
 def test_an_unregistered_broker_leaves_the_metadata_and_every_isr(node):
     node.cluster.stop_broker(3)
     answer = ask(node, ApiKey.UNREGISTER_BROKER, UnregisterBrokerRequest(3))
