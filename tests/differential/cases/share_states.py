@@ -325,6 +325,9 @@ def share_state_of_a_deleted_topic(session: Session) -> None:
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     while first(session.quietly(summary, 1)).error_code != unknown:
         pass
+    # The share coordinator hears of the deletion later than the metadata cache.
+    while first(session.quietly(read_request(topic_id), 0)).error_code == unknown:
+        pass
     session.ask(initialize_request(topic_id, start=0), 0)
     session.ask(read_request(topic_id), 0)
     session.ask(write_request(topic_id, {0: []}), 1)
