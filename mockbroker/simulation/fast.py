@@ -322,6 +322,7 @@ class FastRun:
             response = digested = None
         if call.api_key is ApiKey.PRODUCE and response is not None and self._was_free(runner, call):
             self.world.laws.produced(call, response)
+        self.world.laws.heard(runner.client, call, response)
         self.world.digest.add(self.clock.now_ms, runner.client.name, digested)
         runner.call = None
         self._soon(self._go_on, (runner, turn, response))

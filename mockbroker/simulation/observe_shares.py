@@ -34,6 +34,24 @@ def share_partition(
     return found if found.leader_epoch == partition.leader_epoch else None
 
 
+def keeps_former_epoch(
+    cluster: Cluster, node_id: int, group_id: str, topic_id: bytes, index: int
+) -> bool:
+    """Whether a share partition has a leader epoch below that of its partition, which its broker
+    leads in a new epoch and has led without a break.
+    """
+    broker = cluster.processes.get(node_id)
+    if broker is None or not broker.has_share_partitions:
+        return False
+    found = broker.share_partitions.get(group_id, topic_id, index)
+    return (
+        found is not None
+        and found.is_active
+        and found.partition.leader_id == node_id
+        and found.leader_epoch < found.partition.leader_epoch
+    )
+
+
 def session_of(cluster: Cluster, node_id: int, group_id: str, member: str) -> ShareSession | None:
     """The share session of a member with a broker."""
     broker = cluster.processes.get(node_id)

@@ -231,6 +231,7 @@ class StreamRun(trio.abc.Instrument):
             answer = "timed out"
         else:
             self.answered += 1
+            world.laws.heard(client, call, answer)
         world.digest.add(now_ms, client.name, answer)
 
     def _check_timeout(self, client: SimulatedClient, call: Call, since_ms: int) -> None:

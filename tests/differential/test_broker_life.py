@@ -27,6 +27,11 @@ from mockbroker_protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from mockbroker_protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from mockbroker_protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     TopicRequest,
@@ -146,6 +151,12 @@ class Nodes:
         )
         (answer,) = self.ask(request, 9, node).responses[0].partition_responses
         return answer.error_code, answer.base_offset
+
+    def delete_all(self, topic: str, node: int) -> tuple[int, int]:
+        """(error, log start offset) of a DeleteRecords up to the high watermark."""
+        asked = [DeleteRecordsTopic(topic, [DeleteRecordsPartition(0, -1)])]
+        (answer,) = self.ask(DeleteRecordsRequest(asked, 10_000), 2, node).topics[0].partitions
+        return answer.error_code, answer.low_watermark
 
     def elect(self, kind: int, topic: str) -> int:
         return self.elect_often(kind, topic, 1)[0]

@@ -194,6 +194,16 @@ def script(nodes: Nodes, consumer: Consumer) -> Iterator[tuple[str, object]]:
     yield "no leader", consumer.fetch(1, "alone", {0: []})
     yield "no leader: acknowledges", consumer.acknowledge(1, "alone", {0: [(0, 0, [ACCEPT])]})
 
+    yield "one replica less", nodes.reassign("spread", [1, 3])
+    nodes.until(lambda states: nodes.offsets("spread", 1)[2] == states["spread"].epoch)
+    yield "the same leader in a new epoch", nodes.states()["spread"]
+    nodes.produce("spread", 1, -1, "g")
+    yield "acquired in the new epoch", consumer.until_acquired(1, "spread")
+    nodes.produce("spread", 1, -1, "h")
+    yield "without the next record", nodes.delete_all("spread", 1)
+    for again in range(3):
+        yield f"below the log start, {again}", consumer.fetch(1, "spread", {0: []})
+
 
 def hinted(answer: Any) -> int:
     """The leader that a fetch of one partition names."""

@@ -212,6 +212,27 @@ def test_a_fetch_below_the_log_start_is_empty_and_the_next_one_continues(node):
     assert values_of(row_of(fetched(node, 1))) == [b"b"]
 
 
+def test_a_share_partition_of_a_former_leader_epoch_cannot_follow_the_log_start(node):
+    """A leader that goes on in a new epoch, as after a reassignment, keeps its share partitions
+    with their epoch. ShareFetchUtils asks for the log start with it, and SharePartitionManager does
+    not fence them for the error. They end with the group's last connection to the broker.
+    """
+    for value in (b"a", b"b"):
+        node.produced(batch_of(value))
+    former, partition = node.share(), node.cluster.topics["t"].partitions[0]
+    partition.become_leader(partition.leader_id, partition.leader_epoch + 1, partition.isr)
+    assert values_of(row_of(fetched(node, 0, node.wanted(), max_records=1))) == [b"a"]
+    node.produced(batch_of(b"c"))
+    partition.delete_records(2)
+    for epoch in (1, 2):
+        row = row_of(fetched(node, epoch))
+        assert (row.error_code, row.records) == (ErrorCode.FENCED_LEADER_EPOCH, b"")
+    node.close()
+    assert row_of(fetched(node, 0, node.wanted())).error_code == ErrorCode.NONE
+    assert values_of(row_of(fetched(node, 1))) == [b"c"]
+    assert former.leader_epoch < node.share().leader_epoch
+
+
 @pytest.mark.parametrize("field", ["max_records", "max_bytes"])
 def test_a_fetch_of_nothing_does_not_wait(node, field):
     node.produced(batch_of(b"a"))

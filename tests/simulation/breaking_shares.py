@@ -22,7 +22,7 @@ from mockbroker.simulation.history import Drained
 from mockbroker.simulation.laws.share_rest import RecordsAreDecided
 from mockbroker.simulation.script import Call
 from mockbroker.simulation.world import World
-from mockbroker_protocol import ApiKey
+from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages import share_acknowledge as acknowledging
 from mockbroker_protocol.messages import share_fetch as fetching
 from mockbroker_protocol.messages.streams_group_heartbeat import (
@@ -64,11 +64,24 @@ class Sharing:
         """A ShareFetch is answered with these acquired records."""
         rows: list[fetching.ShareFetchableTopicResponse] = []
         if ranges:
-            acquired = [fetching.AcquiredRecords(*each) for each in ranges]
-            data = fetching.PartitionData(0, records=b"some", acquired_records=acquired)
-            rows = [fetching.ShareFetchableTopicResponse(self.share.key[1], [data])]
+            rows = [self._row(ErrorCode.NONE, ranges)]
         request = fetching.ShareFetchRequest("g", member_id, 1, max_records=5)
         self.served(ApiKey.SHARE_FETCH, request, fetching.ShareFetchResponse(responses=rows))
+
+    def last_member_hears(self, error: ErrorCode, *ranges: Range) -> None:
+        """A ShareFetch of the last member is answered with an error, or with records."""
+        request = fetching.ShareFetchRequest("g", "d", 1, max_records=5)
+        call = Call(self.partition.leader_id, ApiKey.SHARE_FETCH, 1, request, 5_000)
+        answer = fetching.ShareFetchResponse(responses=[self._row(error, ranges)])
+        self.world.laws.heard(_last_member(self.world), call, answer)
+
+    def _row(
+        self, error: ErrorCode, ranges: Sequence[Range]
+    ) -> fetching.ShareFetchableTopicResponse:
+        acquired = [fetching.AcquiredRecords(*each) for each in ranges]
+        records = b"some" if ranges else b""
+        data = fetching.PartitionData(0, error, records=records, acquired_records=acquired)
+        return fetching.ShareFetchableTopicResponse(self.share.key[1], [data])
 
     def releases_and_gets(self, member_id: str, offset: int, delivery_count: int) -> None:
         """A ShareFetch releases a record, and its answer gives it to the member once more."""
@@ -80,11 +93,8 @@ class Sharing:
             )
         ]
         request = fetching.ShareFetchRequest("g", member_id, 1, max_records=5, topics=asked)
-        acquired = [fetching.AcquiredRecords(offset, offset, delivery_count)]
-        data = fetching.PartitionData(0, records=b"some", acquired_records=acquired)
-        answer = fetching.ShareFetchResponse(
-            responses=[fetching.ShareFetchableTopicResponse(topic_id, [data])]
-        )
+        row = self._row(ErrorCode.NONE, [(offset, offset, delivery_count)])
+        answer = fetching.ShareFetchResponse(responses=[row])
         self.served(ApiKey.SHARE_FETCH, request, answer)
 
     def acknowledges(self, member_id: str, first: int, last: int, types: Sequence[int]) -> None:
@@ -187,9 +197,13 @@ def a_written_leader_epoch_that_goes_back(world: World) -> None:
     written(world, ShareState(0, 5, 0, leader_epoch=3), ShareState(1, 5, 0, leader_epoch=2))
 
 
+def _last_member(world: World) -> ShareDrainer:
+    return ShareDrainer(ClientSettings(kind="drainer", name="d"), "4.3", [1], world.history)
+
+
 def last_member_of(world: World, *partitions: tuple[bytes, int]) -> None:
     """The last member has got nothing more from these partitions; without any, it goes on."""
-    client = ShareDrainer(ClientSettings(kind="drainer", name="d"), "4.3", [1], world.history)
+    client = _last_member(world)
     call = Call(partition_of(world).leader_id, ApiKey.SHARE_FETCH, 2, None, 5_000)
     for law in world.laws._share_laws:
         if isinstance(law, RecordsAreDecided):

@@ -15,9 +15,11 @@ from mockbroker.core.share.operations import INITIALIZE, WRITE
 from mockbroker.core.share.partition import ReadGap
 from mockbroker.core.share.records import SharePartitionKey, ShareState
 from mockbroker.core.share.states import RecordState
+from mockbroker.simulation.clients.drainer import QUIET_MS
 from mockbroker.simulation.laws.shares import SHARE_LAWS
 from mockbroker.simulation.plan import Step
 from mockbroker.simulation.world import World
+from mockbroker_protocol import ErrorCode
 from tests.simulation.breaking_shares import Sharing, written
 from tests.simulation.meddling import append, batch_of, coordinated, partition_of
 from tests.support.share_states import initialize_request, write_request
@@ -240,3 +242,42 @@ def test_a_last_member_finds_no_end_where_a_coordinator_lost_its_records(
     law = "share groups come to rest"
     broken = {violation.law for violation in world.laws.violations} & {law}
     assert broken == (set() if excused else {law})
+
+
+def _never_rests(world: World) -> bool:
+    """Whether the law of rest is broken for the group's last member."""
+    world.laws.conclude()
+    return "share groups come to rest" in {each.law for each in world.laws.violations}
+
+
+@pytest.mark.parametrize("error", [ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER])
+@pytest.mark.parametrize("leads_anew", [False, True])
+def test_a_share_partition_of_a_former_leader_epoch_may_refuse_the_last_member_for_ever(
+    world: World, error: ErrorCode, *, leads_anew: bool
+) -> None:
+    group = Sharing(world)
+    world.history.draining.add("g")
+    if leads_anew:
+        partition = group.partition
+        partition.become_leader(partition.leader_id, partition.leader_epoch + 1, partition.isr)
+    for _ in range(2):
+        group.last_member_hears(error)
+        world.clock.now_ms += QUIET_MS
+    is_excused = leads_anew and error is ErrorCode.FENCED_LEADER_EPOCH
+    assert _never_rests(world) is not is_excused
+
+
+@pytest.mark.parametrize("gets_records", [False, True])
+def test_such_a_share_partition_excuses_no_records_that_come_for_ever(
+    world: World, *, gets_records: bool
+) -> None:
+    group = Sharing(world)
+    world.history.draining.add("g")
+    partition = group.partition
+    partition.become_leader(partition.leader_id, partition.leader_epoch + 1, partition.isr)
+    for count in range(1, 4):
+        group.last_member_hears(ErrorCode.FENCED_LEADER_EPOCH)
+        if gets_records:
+            group.last_member_hears(ErrorCode.NONE, (0, 0, count))
+        world.clock.now_ms += QUIET_MS // 2
+    assert _never_rests(world) is gets_records

@@ -9,7 +9,7 @@ from mockbroker.simulation.script import Script, Sleep
 
 # Without records for longer than any acquisition lock (`swarm_queues`), and longer than a persister
 # may wait until it reads a state once more, all of them are decided.
-_QUIET_MS = 40_000
+QUIET_MS = 40_000
 _SHORT_PAUSE_MS, _PAUSE_MS = 200, 2_000
 
 
@@ -29,7 +29,7 @@ class ShareDrainer(ShareMember):
         self.history.draining.add(group)
         yield from self.start()
         quiet_ms = self.history.now_ms()
-        while self.history.now_ms() - quiet_ms < _QUIET_MS:
+        while self.history.now_ms() - quiet_ms < QUIET_MS:
             if (yield from self._finds_any()):
                 quiet_ms = self.history.now_ms()
                 yield Sleep(_SHORT_PAUSE_MS)

@@ -172,6 +172,7 @@ class Laws(StateJudge):
         self._answered = Answered(self)
         self._in_time = AcknowledgedInTime(self)
         judging = [law(self) for law in STATE_LAWS if law is not AcknowledgedInTime]
+        self._at_rest = next(law for law in judging if isinstance(law, RecordsAreDecided))
         self._forwarded = next(law for law in judging if isinstance(law, ForwardedGoOn))
         state: list[Law] = [
             Transitions(self),
@@ -473,6 +474,11 @@ class Laws(StateJudge):
             return
         for law in self._answer_laws.get(call.api_key, ()):
             law.served(client, call, response, late=late)
+
+    def heard(self, client: SimulatedClient, call: Call, response: Any) -> None:
+        """A client has got an answer."""
+        if call.api_key is ApiKey.SHARE_FETCH and not client.is_awaited:
+            self._at_rest.heard(call, response)
 
     def resting(self) -> None:
         """Time has passed without faults and requests."""

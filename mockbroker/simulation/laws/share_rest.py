@@ -6,11 +6,13 @@ from mockbroker.core.replication.partition import Partition
 from mockbroker.core.share.records import SharePartitionKey
 from mockbroker.simulation import observe, observe_shares
 from mockbroker.simulation.clients.base import SimulatedClient
+from mockbroker.simulation.clients.drainer import QUIET_MS
 from mockbroker.simulation.laws.base import Key, name_of
 from mockbroker.simulation.laws.shares import ShareLaw
 from mockbroker.simulation.observe_shares import StoredState
 from mockbroker.simulation.script import Call
-from mockbroker_protocol import ApiKey
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.share_fetch import ShareFetchResponse
 
 
 class RecordsAreDecided(ShareLaw):
@@ -20,6 +22,13 @@ class RecordsAreDecided(ShareLaw):
     delivered*), a group whose offsets were altered or deleted, whose leaders may keep what they had
     read before, and coordinators that have lost records by an unclean election or an action: the
     epochs of a group that begins anew are below those of its share state, and fenced.
+
+    A leader may get another leader epoch and go on as the leader, as by a reassignment that takes a
+    replica away. Its share partitions keep the epoch that they began with. Once the log start
+    offset has passed the next fetch offset, each fetch is answered with FENCED_LEADER_EPOCH until
+    the last member closes its connection, as in Kafka: ShareFetchUtils.offsetForEarliestTimestamp
+    is refused, and the error does not fence the share partition (SharePartitionManager). The last
+    member may be answered so for ever, but not with records or with another error.
     """
 
     name = "share groups come to rest"
@@ -27,6 +36,9 @@ class RecordsAreDecided(ShareLaw):
     def reset(self) -> None:
         # The last stable offset of each partition when the last member fetched last.
         self._ends: dict[Key, int] = {}
+        # By group, when its last member was first and last refused for the former leader epoch of
+        # a share partition, without records or another error in between.
+        self._refused_ms: dict[str, tuple[int, int]] = {}
 
     def fetches_or_acknowledges(self, client: SimulatedClient, call: Call) -> None:
         if client.is_awaited or call.api_key is not ApiKey.SHARE_FETCH:
@@ -35,10 +47,34 @@ class RecordsAreDecided(ShareLaw):
             if partition.leader_id == call.node_id:
                 self._ends[partition.key] = partition.last_stable_offset
 
+    def heard(self, call: Call, response: ShareFetchResponse) -> None:
+        """The last member of a group has got an answer."""
+        group = call.request.group_id
+        refusals = {
+            data.error_code == ErrorCode.FENCED_LEADER_EPOCH
+            and observe_shares.keeps_former_epoch(
+                self.laws.cluster, call.node_id, group, topic.topic_id, data.partition_index
+            )
+            for topic in response.responses
+            for data in topic.partitions
+            if data.error_code or data.acquired_records
+        }
+        if response.error_code or False in refusals:
+            self._refused_ms.pop(group, None)
+        elif refusals:
+            now_ms = self.laws.history.now_ms()
+            since_ms, _ = self._refused_ms.get(group, (now_ms, now_ms))
+            self._refused_ms[group] = since_ms, now_ms
+
+    def _is_refused_only(self, group: str) -> bool:
+        """Whether the last member would have found its end without these refusals."""
+        since_ms, until_ms = self._refused_ms.get(group, (0, 0))
+        return until_ms - since_ms >= QUIET_MS
+
     def conclude(self) -> None:
         states = self._states()
         for group in self.laws.history.draining:
-            if not self._coordinators_lost_records():
+            if not (self._coordinators_lost_records() or self._is_refused_only(group)):
                 self.broken(f"group {group}: its last member still gets records or errors")
         for group, partitions in self.laws.history.drained:
             for topic_id, index in partitions:
