@@ -68,10 +68,11 @@ class StreamDriver:
         client_id: str,
         rng: random.Random,
         troubles: Troubles = NO_TROUBLES,
+        on_call: Callable[[Call], None] | None = None,
         on_call_done: Callable[[Call, object, int], None] | None = None,
     ) -> None:
-        """`on_call_done` gets each call, its answer or exception, and the time of the call (ms
-        since the epoch).
+        """`on_call` gets each call before it is made; `on_call_done` gets it afterwards, with its
+        answer or exception and the time of the call (ms since the epoch).
         """
         self._sim = sim
         self._client_id = client_id
@@ -80,6 +81,7 @@ class StreamDriver:
         self._trouble_share = sum(self._shares)
         self._pause_ms_max = troubles.pause_ms_max
         self._wires: dict[int, _Wire] = {}
+        self._on_call = on_call
         self._on_call_done = on_call_done
         self._script: Script | None = None
         self._over = False
@@ -106,6 +108,8 @@ class StreamDriver:
                     else:
                         assert type(step) is Call
                         since_ms = self._sim.now_ms
+                        if self._on_call is not None:
+                            self._on_call(step)
                         try:
                             answer = await self._call(step)
                         except (Disconnected, RequestTimedOut) as failed:

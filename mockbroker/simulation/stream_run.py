@@ -199,6 +199,7 @@ class StreamRun(trio.abc.Instrument):
             client.client_id,
             Draws(f"{seed} wires"),
             Troubles(),
+            self.world.laws.sent,
             partial(self._on_call_done, client),
         )
         self._drivers[client.name] = driver

@@ -97,9 +97,10 @@ def test_a_second_initialization_begins_a_state_anew(world: World, epoch: int) -
     assert _broken(world) == (set() if epoch == 3 else expected)
 
 
+@pytest.mark.parametrize("how", ["another leader", "loaded anew"])
 @pytest.mark.parametrize("deleted", [False, True])
 def test_a_new_coordinator_does_not_know_what_an_action_has_deleted(
-    world: World, *, deleted: bool
+    world: World, how: str, *, deleted: bool
 ) -> None:
     written(world, ShareState(0, 5, 0, state_epoch=2))
     states = _states(world)
@@ -107,7 +108,8 @@ def test_a_new_coordinator_does_not_know_what_an_action_has_deleted(
     world.perform(0, Step(at_ms=0, do="delete_records", arguments=where))
     world.look()
     written(world, ShareState(1, 5, 0, state_epoch=2))
-    world.perform(1, Step(at_ms=0, do="stop_broker", arguments={"node": states.leader_id}))
+    if how == "another leader":
+        world.perform(1, Step(at_ms=0, do="stop_broker", arguments={"node": states.leader_id}))
     written(world, ShareState(1, 0, 0, state_epoch=1))
     assert _broken(world) == (set() if deleted else {"share partitions' states rise"})
 

@@ -228,14 +228,19 @@ def test_a_client_that_crashes_says_nothing_more() -> None:
 def test_who_wants_to_know_is_told_of_each_call() -> None:
     async def main() -> None:
         async with simulated_cluster() as sim:
+            made: list[Call] = []
             told: list[tuple[Call, object, int]] = []
             driver = StreamDriver(
-                sim, "client", random.Random(1), on_call_done=lambda *what: told.append(what)
+                sim,
+                "client",
+                random.Random(1),
+                on_call=made.append,
+                on_call_done=lambda *what: told.append(what),
             )
             began_ms = sim.now_ms
             lost = LIST_GROUPS._replace(node_id=9)
             await driver.run(calls(1, LIST_GROUPS, lost)([], sim))
-            assert [call for call, _, _ in told] == [LIST_GROUPS, lost]
+            assert [call for call, _, _ in told] == made == [LIST_GROUPS, lost]
             assert told[0][2] == began_ms
             assert isinstance(told[1][1], Disconnected)
 

@@ -460,11 +460,15 @@ class Laws(StateJudge):
         """A broker has got a request."""
         if call.api_key not in SHARE_APIS:
             return
+        self.sent(call)
+        for law in self._share_laws:
+            law.asked(client, call)
+
+    def sent(self, call: Call) -> None:
+        """A client sends a request, which a broker may carry out without being heard."""
         if call.api_key in SHARE_RESETS:
             names = call.request.groups_names if call.api_key is ApiKey.DELETE_GROUPS else ()
             self.reset_groups.update(names or (call.request.group_id,))
-        for law in self._share_laws:
-            law.asked(client, call)
 
     def served(
         self, client: SimulatedClient, call: Call, response: Any, *, late: bool = False

@@ -464,9 +464,11 @@ class StatesRise(ShareLaw):
     between the two start offsets are then delivered again by the next leader, and the laws forget
     what was done with them.
 
-    They forget it as well where a group coordinator has had no result of an initialization for
-    too long, and the second one, with a higher state epoch, comes after the first: it begins a
-    state anew that is in use (GroupMetadataManager.subscribedTopicsChangeMap).
+    The epochs may be lower after an action has deleted records of share coordinators: the state is
+    loaded from what is left. The laws forget the past as well where a group coordinator has had no
+    result of an initialization for too long, and the second one, with a higher state epoch, comes
+    after the first: it begins a state anew that is in use
+    (GroupMetadataManager.subscribedTopicsChangeMap).
     """
 
     name = "share partitions' states rise"
@@ -498,7 +500,7 @@ class StatesRise(ShareLaw):
                 self._judge(key, now)
 
     def _compare(self, key: SharePartitionKey, before: StoredState, now: StoredState) -> None:
-        if self.may_begin_anew(key.group_id):
+        if self.may_begin_anew(key.group_id) or self.laws.share_records_deleted:
             return
         for what, was, is_ in (
             ("state epoch", before.state_epoch, now.state_epoch),
