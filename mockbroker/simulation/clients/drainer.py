@@ -10,7 +10,8 @@ from mockbroker.simulation.script import Script, Sleep
 # Without records for longer than any acquisition lock (`swarm_queues`), and longer than a persister
 # may wait until it reads a state once more, all of them are decided.
 QUIET_MS = 40_000
-_SHORT_PAUSE_MS, _PAUSE_MS = 200, 2_000
+# A heartbeat comes with each round: a pause and a round of fetches take less than a session timeout.
+_SHORT_PAUSE_MS, _PAUSE_MS = 200, 1_000
 
 
 class ShareDrainer(ShareMember):
