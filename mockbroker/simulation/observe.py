@@ -394,6 +394,14 @@ def forwards_travel(cluster: Cluster) -> bool:
     )
 
 
+def forwarding_ms(cluster: Cluster) -> int:
+    """The longest delay of a forwarded request and its answer together."""
+    delay_ms, controller_id = cluster.replication.network.delay_ms, cluster.controller_id
+    return max(
+        delay_ms(each, controller_id) + delay_ms(controller_id, each) for each in cluster.processes
+    )
+
+
 def alters_at_once(cluster: Cluster, node_id: int) -> bool:
     """Whether the controller answers an AlterPartition of this broker without delay."""
     return has_newest_image(cluster, node_id) and cluster.replication.network.is_direct(

@@ -125,6 +125,19 @@ def test_a_deposed_coordinator_answers_what_is_not_written_until_it_hears_of_it(
     assert broken is (knows or what == "commit")
 
 
+@pytest.mark.parametrize("by_ms", [1_000, 10_000])
+def test_a_forwarded_request_takes_the_delays_of_both_ways(world: World, by_ms: int) -> None:
+    slow = Step(at_ms=0, do="delay_network", arguments={"nodes": [3], "by": by_ms})
+    world.perform(0, slow)
+    world.clock.now_ms += 50_000
+    since_ms = world.clock.now_ms
+    world.clock.now_ms += 40_000
+    request = ElectLeadersRequest(0, None, 1_000)
+    world.laws.timed_out("a", Call(3, ApiKey.ELECT_LEADERS, 2, request, 40_000), since_ms)
+    late = "forwarded requests are answered" in {v.law for v in world.laws.violations}
+    assert late is (by_ms == 1_000)
+
+
 def test_a_forwarded_request_may_be_on_its_way_when_the_links_are_healed(world: World) -> None:
     """Also where no step of the plan heals them, but its end."""
     slow = Step(at_ms=0, do="delay_network", arguments={"nodes": [3], "by": 10_000})

@@ -10,7 +10,7 @@ from mockbroker.simulation.script import Script, Sleep
 # Without records for longer than any acquisition lock (`swarm_queues`), and longer than a persister
 # may wait until it reads a state once more, all of them are decided.
 QUIET_MS = 40_000
-# A heartbeat comes with each round: a pause and a round of fetches take less than a session timeout.
+# A heartbeat comes with each round: a pause and a round take less than a session timeout.
 _SHORT_PAUSE_MS, _PAUSE_MS = 200, 1_000
 
 

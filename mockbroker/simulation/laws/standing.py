@@ -294,7 +294,8 @@ class CoordinatorsAwake(Law):
 
 class ForwardedGoOn(Law):
     """A forwarded request waits only while its broker cannot reach the controller. Over a slow link
-    it is sent again after `controller.socket.timeout.ms` without an answer.
+    it takes the delays of both ways, and is sent again after `controller.socket.timeout.ms` without
+    an answer.
     """
 
     name = "forwarded requests are answered"
@@ -304,6 +305,7 @@ class ForwardedGoOn(Law):
         self._changed_ms = 0  # when links last changed
         self._is_slow = False  # whether the way to a controller took time when last looked at
         self._slow_ms = -1  # until when it took time
+        self._delays_ms = 0  # the longest time that it took both ways
 
     def happened(self, event: Event) -> None:
         if isinstance(event, NetworkChanged):
@@ -320,6 +322,7 @@ class ForwardedGoOn(Law):
         was_slow, self._is_slow = self._is_slow, observe.forwards_travel(self.laws.cluster)
         if was_slow or self._is_slow:
             self._slow_ms = self.laws.history.now_ms()
+            self._delays_ms = max(self._delays_ms, observe.forwarding_ms(self.laws.cluster))
 
     def timed_out(self, client: str, call: Call, since_ms: int) -> None:
         """A call has timed out, and its broker ran all the time."""
@@ -331,6 +334,7 @@ class ForwardedGoOn(Law):
         longest_ms = _FORWARDED_MS
         if self._slow_ms >= since_ms:
             longest_ms += laws.cluster.config_int("controller.socket.timeout.ms")
+            longest_ms += self._delays_ms
         if waited_ms > longest_ms and observe.has_newest_image(laws.cluster, call.node_id):
             self.broken(
                 f"{call.api_key.name} of {client} to broker {call.node_id} had no answer "
