@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from markdown import page as join
 from markdown import table
 
 from mockbroker.admin.v1.openapi import PROBLEMS, document
-from mockbroker.admin.v1.routes import all_endpoints
+from mockbroker.admin.v1.routes import ALL_ENDPOINTS
 from mockbroker.core.journal.filters import Filter
 
 INTRO = """
@@ -31,9 +31,7 @@ MAX_FIELDS = 20
 
 
 def page() -> str:
-    # The endpoints are listed and none is called: no cluster is needed.
-    none = cast("Any", None)
-    found = document(all_endpoints(none, none, none))
+    found = document(ALL_ENDPOINTS)
     schemas: Json = found["components"]["schemas"]
     operations = [
         (method.upper(), path, operation)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.admin.v1.api import OwnRunApi
-from mockbroker.admin.v1.endpoint import Call, Nothing, Stream, Text, by_key
-from mockbroker.admin.v1.endpoints import endpoints
+from mockbroker.admin.v1.endpoint import Call, Nothing, Stream, Text
+from mockbroker.admin.v1.endpoints import BY_KEY
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.api.problems import error_of
 from mockbroker.api.transport import Request
@@ -20,17 +20,17 @@ class Calls:
     """The endpoints of one cluster."""
 
     def __init__(self, server: ClusterServer) -> None:
-        self._endpoints = by_key(endpoints(OwnRunApi(server)))
+        self._api = OwnRunApi(server)
 
     async def answer(self, request: Request) -> Any:
         """The endpoint's answer; the content of a text or a stream."""
-        endpoint = self._endpoints[request.method, request.path]
+        endpoint = BY_KEY[request.method, request.path]
         query = convert(dict(request.query), endpoint.query or Nothing, "")
         body: Any = request.body
         if endpoint.body not in (None, dict, object):
             body = convert({} if body is None else body, endpoint.body, "")
         try:
-            answer = await endpoint.call(Call(request.at, query, body))
+            answer = await endpoint.call(self._api, Call(request.at, query, body))
         except ProblemError as error:
             raise error_of(error.problem) from None
         if isinstance(answer, Text):

@@ -7,9 +7,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import JSON, by_key
-from mockbroker.admin.v1.endpoints import endpoints
+from mockbroker.admin.v1.endpoint import JSON
+from mockbroker.admin.v1.endpoints import BY_KEY
 from mockbroker.admin.v1.problems import Problem
 from mockbroker.api.http import TIMEOUT_S, HttpClient, RefusedError, UnreachableError
 from mockbroker.api.problems import error_of
@@ -23,11 +22,9 @@ class HttpTransport:
 
     def __init__(self, url: str, token: str | None) -> None:
         self._http = HttpClient(url, token)
-        # Only the declarations: nothing is called here.
-        self._endpoints = by_key(endpoints(cast("Api", None)))
 
     def request(self, request: Request) -> Any:
-        endpoint = self._endpoints[request.method, request.path]
+        endpoint = BY_KEY[request.method, request.path]
         names = {name: quote(str(value), safe="") for name, value in request.at.items()}
         query = {
             name: str(value).lower() if isinstance(value, bool) else value

@@ -7,12 +7,14 @@ from importlib.metadata import version
 import msgspec
 
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.declaring import ApiEndpoints
+from mockbroker.admin.v1.endpoint import Call
 from mockbroker.admin.v1.problems import ProblemError
-from mockbroker.core.cluster import Cluster
 from mockbroker.core.journal.journal import Journal
 from mockbroker.core.views.state_machines import StateMachineView, state_machine_views
 from mockbroker.pipeline.saved import SavedJournal
+
+endpoints = ApiEndpoints()
 
 
 class JournalSizeView(msgspec.Struct, frozen=True):
@@ -41,35 +43,22 @@ class AboutView(msgspec.Struct, frozen=True):
     journal: JournalSizeView | None
 
 
-def endpoints(api: Api) -> list[Endpoint]:
-    async def about(call: Call) -> AboutView:  # noqa: ARG001 - the dispatcher hands it over
-        try:
-            journal = api.journal
-        except ProblemError:
-            return await api.cluster(lambda cluster: _view("cluster", cluster.cluster_id, None))
-        if isinstance(journal, SavedJournal):
-            return _view("journal", journal.name, _size(journal), journal.torn)
+@endpoints.get("/v1/about", "What is shown: a cluster or a saved journal")
+async def about(api: Api, _: Call) -> AboutView:
+    try:
+        journal = api.journal
+    except ProblemError:
+        return await api.cluster(lambda cluster: _view("cluster", cluster.cluster_id, None))
+    if isinstance(journal, SavedJournal):
+        return _view("journal", journal.name, _size(journal), journal.torn)
+    return await api.cluster(lambda cluster: _view("cluster", cluster.cluster_id, _size(journal)))
 
-        def of_cluster(cluster: Cluster) -> AboutView:
-            return _view("cluster", cluster.cluster_id, _size(journal))
 
-        return await api.cluster(of_cluster)
-
-    async def machines(call: Call) -> list[StateMachineView]:  # noqa: ARG001
-        return state_machine_views()
-
-    return [
-        Endpoint(
-            "GET", "/v1/about", "What is shown: a cluster or a saved journal", about, AboutView
-        ),
-        Endpoint(
-            "GET",
-            "/v1/state-machines",
-            "States and transitions of groups, transactions and shared records",
-            machines,
-            list[StateMachineView],
-        ),
-    ]
+@endpoints.get(
+    "/v1/state-machines", "States and transitions of groups, transactions and shared records"
+)
+async def machines(_: Api, _call: Call) -> list[StateMachineView]:
+    return state_machine_views()
 
 
 def _view(source: str, title: str, size: JournalSizeView | None, torn: str = "") -> AboutView:

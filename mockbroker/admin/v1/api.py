@@ -6,7 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
@@ -29,6 +29,16 @@ _NO_CLUSTER = "this is a saved journal: there is no cluster to look at or to cha
 
 class Api(ABC):
     """The cluster of the admin API, for calls from a trio run; or, without one, a saved journal."""
+
+    def __init__(self) -> None:
+        self._kept: dict[object, Any] = {}
+
+    def kept(self, make: Callable[[Api], T]) -> T:
+        """What `make` has made of this API once, for the endpoints that share it."""
+        if make not in self._kept:
+            self._kept[make] = make(self)
+        found: T = self._kept[make]
+        return found
 
     @property
     @abstractmethod
@@ -77,6 +87,7 @@ class ClusterApi(Api):
     """Of a running cluster."""
 
     def __init__(self, server: ClusterServer) -> None:
+        super().__init__()
         self._server = server
 
     @property
@@ -152,6 +163,7 @@ class SavedApi(Api):
     """Of a saved journal, without a cluster."""
 
     def __init__(self, journal: SavedJournal) -> None:
+        super().__init__()
         self._journal = journal
 
     @property

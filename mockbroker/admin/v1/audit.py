@@ -11,7 +11,8 @@ import msgspec
 import trio
 
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.declaring import ApiEndpoints
+from mockbroker.admin.v1.endpoint import Call
 from mockbroker.admin.v1.journal_entries import exported
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.pipeline.findings import ANOMALIES
@@ -19,6 +20,8 @@ from mockbroker.pipeline.spool.format import encode
 
 # Real time.
 AUDIT_TIMEOUT_S = 300.0
+
+endpoints = ApiEndpoints()
 
 
 class EvidenceView(msgspec.Struct, frozen=True):
@@ -92,29 +95,20 @@ class _Found(msgspec.Struct):
     outcomes: list[dict[str, object]]
 
 
-def endpoints(api: Api) -> list[Endpoint]:
-    one_at_a_time = trio.CapacityLimiter(1)
+def _one_at_a_time(_: Api) -> trio.CapacityLimiter:
+    return trio.CapacityLimiter(1)
 
-    async def audit(call: Call) -> AuditView:  # noqa: ARG001 - the dispatcher hands it over
-        async with one_at_a_time:
-            started_ns = time.perf_counter_ns()
-            seq = api.journal.last_seq
-            entries = await exported(api)
-            data = await api.compute(lambda: b"".join(map(encode, entries)))
-            found = await _report(api, data)
-            took_ms = (time.perf_counter_ns() - started_ns) // 1_000_000
-            return _view(found, seq, took_ms)
 
-    return [
-        Endpoint(
-            "POST",
-            "/v1/audit",
-            "Audit every record so far",
-            audit,
-            AuditView,
-            problems=(408, 409),
-        )
-    ]
+@endpoints.post("/v1/audit", "Audit every record so far", problems=(408, 409))
+async def audit(api: Api, _: Call) -> AuditView:
+    async with api.kept(_one_at_a_time):
+        started_ns = time.perf_counter_ns()
+        seq = api.journal.last_seq
+        entries = await exported(api)
+        data = await api.compute(lambda: b"".join(map(encode, entries)))
+        found = await _report(api, data)
+        took_ms = (time.perf_counter_ns() - started_ns) // 1_000_000
+        return _view(found, seq, took_ms)
 
 
 async def _report(api: Api, data: bytes) -> _Found:

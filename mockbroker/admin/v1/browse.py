@@ -7,7 +7,8 @@ from typing import Annotated
 import msgspec
 
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.declaring import ApiEndpoints
+from mockbroker.admin.v1.endpoint import Call
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.validation import Count, Length, Range
 from mockbroker.core.views.browse import (
@@ -20,7 +21,7 @@ from mockbroker.core.views.browse import (
     batches,
     partition_page,
 )
-from mockbroker.core.views.configs import ConfigView, topic_config_views
+from mockbroker.core.views.configs import topic_config_views
 from mockbroker.core.views.topics import log_of, partition_of
 
 Offset = Annotated[int, Range(0, 2**63 - 1)]
@@ -30,6 +31,8 @@ RECORDS_MAX = 1_000
 VALUE_BYTES_MAX = 1 << 20
 # Batches that a search looks at in one request; the next one goes on behind them.
 SEARCHED_MAX = 20_000
+
+endpoints = ApiEndpoints()
 
 
 class PartitionsQuery(msgspec.Struct):
@@ -62,46 +65,33 @@ class BatchesQuery(msgspec.Struct):
     value_bytes_max: Annotated[int, Range(0, VALUE_BYTES_MAX)] = 1_000
 
 
-def endpoints(api: Api) -> list[Endpoint]:
-    async def partitions(call: Call) -> PartitionPage:
-        q: PartitionsQuery = call.query
-        wanted = PartitionSearch(q.topic, q.exact, q.broker, q.only)
-        return await api.cluster(lambda c: partition_page(c, wanted, q.offset, q.limit))
+@endpoints.get(
+    "/v1/partitions/page",
+    "A page of partitions, of all topics or those that are searched for",
+    query=PartitionsQuery,
+)
+async def partitions(api: Api, call: Call) -> PartitionPage:
+    q: PartitionsQuery = call.query
+    wanted = PartitionSearch(q.topic, q.exact, q.broker, q.only)
+    return await api.cluster(lambda c: partition_page(c, wanted, q.offset, q.limit))
 
-    async def browse(call: Call) -> BatchPage:
-        return await _browse(api, call.path["topic"], call.path["partition"], call.query)
 
-    async def configs(call: Call) -> list[ConfigView]:
-        return await api.cluster(lambda c: topic_config_views(c, call.path["topic"]))
+@endpoints.get(
+    "/v1/topics/{topic}/partitions/{partition:number}/batches",
+    "Its record batches, with control records and raw bytes",
+    query=BatchesQuery,
+    problems=(404,),
+)
+async def browse(api: Api, call: Call) -> BatchPage:
+    return await _browse(api, call.path["topic"], call.path["partition"], call.query)
 
-    part = "/v1/topics/{topic}/partitions/{partition:number}"
-    return [
-        Endpoint(
-            "GET",
-            "/v1/partitions/page",
-            "A page of partitions, of all topics or those that are searched for",
-            partitions,
-            PartitionPage,
-            PartitionsQuery,
-        ),
-        Endpoint(
-            "GET",
-            f"{part}/batches",
-            "Its record batches, with control records and raw bytes",
-            browse,
-            BatchPage,
-            BatchesQuery,
-            problems=(404,),
-        ),
-        Endpoint(
-            "GET",
-            "/v1/topics/{topic}/configs",
-            "Its configs with their sources",
-            configs,
-            list[ConfigView],
-            problems=(404,),
-        ),
-    ]
+
+endpoints.show(
+    "/v1/topics/{topic}/configs",
+    "Its configs with their sources",
+    topic_config_views,
+    problems=(404,),
+)
 
 
 async def _browse(api: Api, topic: str, index: int, query: BatchesQuery) -> BatchPage:

@@ -7,15 +7,20 @@ from typing import Annotated
 import msgspec
 
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.declaring import ApiEndpoints
+from mockbroker.admin.v1.endpoint import Call
 from mockbroker.core.errors import ActionError
 from mockbroker.core.timing.clock_domains import find_domain
 from mockbroker.core.validation import Ms, Range, ValidationError
-from mockbroker.core.views.timers import TimerView, timer_views
+from mockbroker.core.views.timers import timer_views
 from mockbroker.server.clock.cluster_clock import adjustable_clock
 
 # Real time. An advance of a week runs all timers that are due in it.
 ADVANCE_TIMEOUT_S = 120.0
+
+endpoints = ApiEndpoints()
+
+CLOCK = "/v1/clock"
 
 
 class ClockView(msgspec.Struct, frozen=True):
@@ -46,49 +51,38 @@ class TimersQuery(msgspec.Struct, frozen=True):
     limit: Annotated[int, Range(1, 1_000)] = 50
 
 
-def endpoints(api: Api) -> list[Endpoint]:
-    async def look() -> ClockView:
-        try:
-            rate = adjustable_clock().rate
-        except RuntimeError:
-            rate = None
-        return ClockView(api.server.clock.now_ms(), rate)
+async def _look(api: Api) -> ClockView:
+    """Called in the cluster's run."""
+    try:
+        rate = adjustable_clock().rate
+    except RuntimeError:
+        rate = None
+    return ClockView(api.server.clock.now_ms(), rate)
 
-    async def show(call: Call) -> ClockView:  # noqa: ARG001
-        return await api.run(look, ADVANCE_TIMEOUT_S)
 
-    async def change(call: Call) -> ClockView:
-        wanted: ClockChange = call.body
-        if wanted.freeze is not None and wanted.rate is not None:
-            raise ValidationError("rate", "freeze and rate exclude each other")
-        if wanted.only is not None and wanted.advance_ms is None:
-            raise ValidationError("only", "it needs advance_ms")
+@endpoints.get(CLOCK, "The cluster's clock")
+async def show(api: Api, _: Call) -> ClockView:
+    return await api.run(lambda: _look(api), ADVANCE_TIMEOUT_S)
 
-        async def carry_out() -> ClockView:
-            await _change(api, wanted)
-            return await look()
 
-        return await api.run(carry_out, ADVANCE_TIMEOUT_S)
+endpoints.show("/v1/timers", "Timers that are due next", timer_views, query=TimersQuery)
 
-    async def timers(call: Call) -> list[TimerView]:
-        return await api.cluster(lambda cluster: timer_views(cluster, call.query.limit))
 
-    path = "/v1/clock"
-    return [
-        Endpoint("GET", path, "The cluster's clock", show, ClockView),
-        Endpoint(
-            "GET", "/v1/timers", "Timers that are due next", timers, list[TimerView], TimersQuery
-        ),
-        Endpoint(
-            "POST",
-            path,
-            "Freeze, advance or change the rate of the clock",
-            change,
-            ClockView,
-            body=ClockChange,
-            problems=(409,),
-        ),
-    ]
+@endpoints.post(
+    CLOCK, "Freeze, advance or change the rate of the clock", body=ClockChange, problems=(409,)
+)
+async def change(api: Api, call: Call) -> ClockView:
+    wanted: ClockChange = call.body
+    if wanted.freeze is not None and wanted.rate is not None:
+        raise ValidationError("rate", "freeze and rate exclude each other")
+    if wanted.only is not None and wanted.advance_ms is None:
+        raise ValidationError("only", "it needs advance_ms")
+
+    async def carry_out() -> ClockView:
+        await _change(api, wanted)
+        return await _look(api)
+
+    return await api.run(carry_out, ADVANCE_TIMEOUT_S)
 
 
 async def _change(api: Api, wanted: ClockChange) -> None:

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 import msgspec
 
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint, Nothing
+from mockbroker.admin.v1.declaring import ApiEndpoints
+from mockbroker.admin.v1.endpoint import Call
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.validation import Range
-from mockbroker.core.views.brokers import BrokerView, ClusterView, broker_views, cluster_view
-from mockbroker.core.views.configs import OwnConfigsView, own_config_views
-from mockbroker.core.views.groups import (
-    GroupLagView,
-    GroupView,
-    LagView,
-    group_lag_views,
-    group_views,
-    lag_views,
-)
-from mockbroker.core.views.network import NetworkView, network_view
-from mockbroker.core.views.share import SharePartitionView, share_partition_views
-from mockbroker.core.views.streams import StreamsTaskView, streams_task_views
-from mockbroker.core.views.telemetry import TelemetryView, telemetry_views
+from mockbroker.core.views.brokers import broker_views, cluster_view
+from mockbroker.core.views.configs import own_config_views
+from mockbroker.core.views.groups import group_lag_views, group_views, lag_views
+from mockbroker.core.views.network import network_view
+from mockbroker.core.views.share import share_partition_views
+from mockbroker.core.views.streams import streams_task_views
+from mockbroker.core.views.telemetry import telemetry_views
 from mockbroker.core.views.topics import (
     PartitionView,
     RecordView,
-    StoredProducerView,
     TopicView,
     partition_of,
     partition_view,
@@ -39,14 +31,15 @@ from mockbroker.core.views.topics import (
     topic_view,
     topic_views,
 )
-from mockbroker.core.views.transactions import (
-    OpenTransactionView,
-    TransactionView,
-    open_transaction_views,
-    transaction_views,
-)
+from mockbroker.core.views.transactions import open_transaction_views, transaction_views
 
 RECORDS_MAX = 1_000
+
+endpoints = ApiEndpoints()
+
+TOPIC = "/v1/topics/{topic}"
+PARTITION = "/v1/topics/{topic}/partitions/{partition:number}"
+GONE = (404,)
 
 
 class RecordsQuery(msgspec.Struct):
@@ -75,133 +68,63 @@ class ConnectionView(msgspec.Struct, frozen=True):
     principal: str
 
 
-def endpoints(api: Api) -> list[Endpoint]:
-    def show(view: Callable[[Cluster], object]) -> Callable[[Call], Awaitable[object]]:
-        async def look(call: Call) -> object:  # noqa: ARG001
-            return await api.cluster(view)
+endpoints.show("/v1/cluster", "The cluster as a whole", cluster_view)
+endpoints.show("/v1/brokers", "The brokers", broker_views)
+endpoints.show("/v1/network", "The links between brokers", network_view)
+endpoints.show(
+    "/v1/configs",
+    "The configs that brokers, groups and client metrics have of their own",
+    own_config_views,
+)
+endpoints.show("/v1/topics", "The topics", topic_views)
 
-        return look
 
-    async def topic(call: Call) -> TopicView:
-        return await api.cluster(lambda c: topic_view(topic_of(c, call.path["topic"])))
+@endpoints.view(TOPIC, "One topic", problems=GONE)
+def one_topic(cluster: Cluster, topic: str) -> TopicView:
+    return topic_view(topic_of(cluster, topic))
 
-    async def partitions(call: Call) -> list[PartitionView]:
-        return await api.cluster(
-            lambda c: [partition_view(each) for each in topic_of(c, call.path["topic"]).partitions]
-        )
 
-    async def all_partitions(call: Call) -> list[PartitionView]:
-        return await api.cluster(lambda c: partition_views(c, call.query.topic))
+@endpoints.view(f"{TOPIC}/partitions", "Its partitions", problems=GONE)
+def its_partitions(cluster: Cluster, topic: str) -> list[PartitionView]:
+    return [partition_view(each) for each in topic_of(cluster, topic).partitions]
 
-    async def producers(call: Call) -> list[StoredProducerView]:
-        return await api.cluster(lambda c: producer_views(c, call.query.topic))
 
-    async def partition(call: Call) -> PartitionView:
-        topic, index = call.path["topic"], call.path["partition"]
-        return await api.cluster(lambda c: partition_view(partition_of(c, topic, index)))
+@endpoints.view(PARTITION, "One partition", problems=GONE)
+def one_partition(cluster: Cluster, topic: str, partition: int) -> PartitionView:
+    return partition_view(partition_of(cluster, topic, partition))
 
-    async def records(call: Call) -> list[RecordView]:
-        topic, index = call.path["topic"], call.path["partition"]
-        query: RecordsQuery = call.query
-        return await api.cluster(
-            lambda c: record_views(
-                partition_of(c, topic, index), query.offset, query.limit, query.broker
-            )
-        )
 
-    async def lag(call: Call) -> list[LagView]:
-        return await api.cluster(lambda c: lag_views(c, call.query.group))
+@endpoints.view(f"{PARTITION}/records", "Its records", query=RecordsQuery, problems=GONE)
+def its_records(
+    cluster: Cluster, topic: str, partition: int, offset: int, limit: int, broker: int | None
+) -> list[RecordView]:
+    return record_views(partition_of(cluster, topic, partition), offset, limit, broker)
 
-    async def share_partitions(call: Call) -> list[SharePartitionView]:
-        return await api.cluster(lambda c: share_partition_views(c, call.query.group))
 
-    async def streams_tasks(call: Call) -> list[StreamsTaskView]:
-        return await api.cluster(lambda c: streams_task_views(c, call.query.group))
+endpoints.show("/v1/partitions", "All partitions", partition_views, query=TopicQuery, problems=GONE)
+endpoints.show(
+    "/v1/producers", "Producers by partition", producer_views, query=TopicQuery, problems=GONE
+)
+endpoints.show("/v1/groups", "The groups", group_views)
+endpoints.show("/v1/lag", "Lag of groups", lag_views, query=GroupQuery)
+endpoints.show("/v1/lag/groups", "Lag of each group", group_lag_views)
+endpoints.show(
+    "/v1/share-partitions",
+    "Share partitions with their records in flight",
+    share_partition_views,
+    query=GroupQuery,
+)
+endpoints.show("/v1/streams-tasks", "Tasks of streams groups", streams_task_views, query=GroupQuery)
+endpoints.show("/v1/transactions", "Transactional ids", transaction_views)
+endpoints.show("/v1/transactions/open", "Open transactions by partition", open_transaction_views)
 
-    async def connections(call: Call) -> list[ConnectionView]:  # noqa: ARG001
-        return await api.cluster(lambda _: connection_views(api))
 
-    one, part = "/v1/topics/{topic}", "/v1/topics/{topic}/partitions/{partition:number}"
-    gone = (404,)
+@endpoints.get("/v1/connections", "Connections")
+async def connections(api: Api, _: Call) -> list[ConnectionView]:
+    return await api.cluster(lambda _: connection_views(api))
 
-    def get(
-        path: str,
-        summary: str,
-        call: Callable[[Call], Awaitable[object]],
-        answer: object,
-        query: type[msgspec.Struct] = Nothing,
-        problems: tuple[int, ...] = (),
-    ) -> Endpoint:
-        return Endpoint("GET", path, summary, call, answer, query, problems=problems)
 
-    return [
-        get("/v1/cluster", "The cluster as a whole", show(cluster_view), ClusterView),
-        get("/v1/brokers", "The brokers", show(broker_views), list[BrokerView]),
-        get("/v1/network", "The links between brokers", show(network_view), NetworkView),
-        get(
-            "/v1/configs",
-            "The configs that brokers, groups and client metrics have of their own",
-            show(own_config_views),
-            list[OwnConfigsView],
-        ),
-        get("/v1/topics", "The topics", show(topic_views), list[TopicView]),
-        get(one, "One topic", topic, TopicView, problems=gone),
-        get(f"{one}/partitions", "Its partitions", partitions, list[PartitionView], problems=gone),
-        get(part, "One partition", partition, PartitionView, problems=gone),
-        get(f"{part}/records", "Its records", records, list[RecordView], RecordsQuery, gone),
-        get(
-            "/v1/partitions",
-            "All partitions",
-            all_partitions,
-            list[PartitionView],
-            TopicQuery,
-            gone,
-        ),
-        get(
-            "/v1/producers",
-            "Producers by partition",
-            producers,
-            list[StoredProducerView],
-            TopicQuery,
-            gone,
-        ),
-        get("/v1/groups", "The groups", show(group_views), list[GroupView]),
-        get("/v1/lag", "Lag of groups", lag, list[LagView], GroupQuery),
-        get("/v1/lag/groups", "Lag of each group", show(group_lag_views), list[GroupLagView]),
-        get(
-            "/v1/share-partitions",
-            "Share partitions with their records in flight",
-            share_partitions,
-            list[SharePartitionView],
-            GroupQuery,
-        ),
-        get(
-            "/v1/streams-tasks",
-            "Tasks of streams groups",
-            streams_tasks,
-            list[StreamsTaskView],
-            GroupQuery,
-        ),
-        get(
-            "/v1/transactions",
-            "Transactional ids",
-            show(transaction_views),
-            list[TransactionView],
-        ),
-        get(
-            "/v1/transactions/open",
-            "Open transactions by partition",
-            show(open_transaction_views),
-            list[OpenTransactionView],
-        ),
-        get("/v1/connections", "Connections", connections, list[ConnectionView]),
-        get(
-            "/v1/telemetry",
-            "Metrics that clients pushed",
-            show(telemetry_views),
-            list[TelemetryView],
-        ),
-    ]
+endpoints.show("/v1/telemetry", "Metrics that clients pushed", telemetry_views)
 
 
 def connection_views(api: Api) -> list[ConnectionView]:

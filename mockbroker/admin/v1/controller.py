@@ -6,16 +6,15 @@ from typing import Annotated
 
 import msgspec
 
-from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.declaring import ApiEndpoints
 from mockbroker.core.replication.states import HISTORY_MAX
 from mockbroker.core.validation import Range
 from mockbroker.core.views.controller import (
-    ControllerView,
-    StateChangeView,
     controller_view,
     state_changes,
 )
+
+endpoints = ApiEndpoints()
 
 
 class TopicQuery(msgspec.Struct):
@@ -29,28 +28,12 @@ class HistoryQuery(msgspec.Struct):
     limit: Annotated[int, Range(1, HISTORY_MAX)] = 1_000
 
 
-def endpoints(api: Api) -> list[Endpoint]:
-    async def states(call: Call) -> ControllerView:
-        return await api.cluster(lambda c: controller_view(c, call.query.topic))
-
-    async def history(call: Call) -> list[StateChangeView]:
-        return await api.cluster(lambda c: state_changes(c, call.query.topic, call.query.limit))
-
-    return [
-        Endpoint(
-            "GET",
-            "/v1/controller",
-            "The controller, and the states of partitions and replicas",
-            states,
-            ControllerView,
-            TopicQuery,
-        ),
-        Endpoint(
-            "GET",
-            "/v1/controller/history",
-            "History of these states",
-            history,
-            list[StateChangeView],
-            HistoryQuery,
-        ),
-    ]
+endpoints.show(
+    "/v1/controller",
+    "The controller, and the states of partitions and replicas",
+    controller_view,
+    query=TopicQuery,
+)
+endpoints.show(
+    "/v1/controller/history", "History of these states", state_changes, query=HistoryQuery
+)

@@ -9,10 +9,13 @@ from typing import Any
 import msgspec
 
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.declaring import ApiEndpoints
+from mockbroker.admin.v1.endpoint import Call
 
 # Made from the pages of the cookbook by `docs/generate`.
 RECIPES = Path(__file__).parent / "cookbook.json"
+
+endpoints = ApiEndpoints()
 
 
 class RecipeView(msgspec.Struct, frozen=True):
@@ -41,10 +44,6 @@ def recipes() -> list[RecipeView]:
     return msgspec.json.decode(RECIPES.read_bytes(), type=list[RecipeView])
 
 
-def endpoints(_: Api) -> list[Endpoint]:
-    async def show(call: Call) -> list[RecipeView]:  # noqa: ARG001 - the dispatcher hands it over
-        return recipes()
-
-    return [
-        Endpoint("GET", "/v1/cookbook", "Recipes for failures", show, list[RecipeView]),
-    ]
+@endpoints.get("/v1/cookbook", "Recipes for failures")
+async def show(_: Api, _call: Call) -> list[RecipeView]:
+    return recipes()

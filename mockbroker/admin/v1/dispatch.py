@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 from starlette.convertors import Convertor, register_url_convertor
@@ -19,7 +19,6 @@ from mockbroker.admin.v1.endpoint import (
     Endpoint,
     Line,
     LineError,
-    Lines,
     Stream,
     Text,
 )
@@ -46,28 +45,32 @@ register_url_convertor("number", _Number())
 
 log = logging.getLogger("mockbroker.admin")
 
+C = TypeVar("C")
 
-def routes(endpoints: Sequence[Endpoint]) -> list[Route]:
-    """A route for each path, with all its methods."""
-    by_path: dict[str, dict[str, Endpoint]] = {}
+
+def routes(endpoints: Sequence[Endpoint[C]], context: C) -> list[Route]:
+    """A route for each path, with all its methods, which are called with the context."""
+    by_path: dict[str, dict[str, Endpoint[C]]] = {}
     for endpoint in endpoints:
         by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
     return [
-        Route(path, _dispatcher(methods), methods=list(methods))
+        Route(path, _dispatcher(methods, context), methods=list(methods))
         for path, methods in by_path.items()
     ]
 
 
-def _dispatcher(methods: Mapping[str, Endpoint]) -> Callable[[Request], Awaitable[Response]]:
+def _dispatcher(
+    methods: Mapping[str, Endpoint[C]], context: C
+) -> Callable[[Request], Awaitable[Response]]:
     async def dispatch(request: Request) -> Response:
         endpoint = methods["GET" if request.method == "HEAD" else request.method]
         try:
             query = _query(request, endpoint.query)
             if endpoint.lines is not None and _media(request) == NDJSON:
-                answer = await _of_lines(request, endpoint.lines, query)
+                answer = await _of_lines(request, endpoint, query, context)
             else:
                 body = await _body(request, endpoint)
-                answer = await endpoint.call(Call(request.path_params, query, body))
+                answer = await endpoint.call(context, Call(request.path_params, query, body))
         except Exception as error:
             return failed(error)
         if isinstance(answer, Text):
@@ -98,7 +101,7 @@ def failed(error: Exception) -> Response:
     return problem_response(problem)
 
 
-async def _body(request: Request, endpoint: Endpoint) -> Any:
+async def _body(request: Request, endpoint: Endpoint[C]) -> Any:
     kind, bytes_max = endpoint.body, endpoint.body_bytes_max
     if kind is None:
         return None
@@ -128,11 +131,12 @@ def _media(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-async def _of_lines(request: Request, lines: Lines, query: Any) -> object:
+async def _of_lines(request: Request, endpoint: Endpoint[C], query: Any, context: C) -> object:
+    assert endpoint.lines is not None
     pieces = request.stream()
     try:
-        found = _lines(pieces, lines.item)
-        return await lines.call(Call(request.path_params, query, None), found)
+        lines = _lines(pieces, endpoint.lines)
+        return await endpoint.call(context, Call(request.path_params, query, None, lines))
     except Exception:
         # Most clients read no answer before they have sent the whole body.
         async for _ in pieces:

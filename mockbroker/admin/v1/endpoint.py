@@ -1,4 +1,4 @@
-"""Endpoints: declared as data.
+"""Endpoints: declared as data, each by its function.
 
 An endpoint runs in the admin server's trio run, behind HTTP, or in the cluster's own, for the
 Python API. Importing this package does not import the HTTP server.
@@ -7,8 +7,21 @@ Python API. Importing this package does not import the HTTP server.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import cached_property
+from types import NoneType, SimpleNamespace
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    NamedTuple,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 
@@ -66,6 +79,9 @@ TAGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 _CONVERTER = re.compile(r":\w+\}")
 
+C = TypeVar("C")
+T = TypeVar("T")
+
 
 class Nothing(msgspec.Struct):
     """No fields."""
@@ -78,19 +94,14 @@ class Text(NamedTuple):
     media: str
 
 
-class Stream(NamedTuple):
-    """An answer in pieces, perhaps without an end."""
+class Stream(NamedTuple, Generic[T]):
+    """An answer in pieces, perhaps without an end.
+
+    T is the struct that a piece encodes, or `bytes` if the pieces are no JSON.
+    """
 
     pieces: AsyncIterator[bytes]
     media: str
-
-
-class Call(NamedTuple):
-    """One request: its path parameters, and its query and body as the endpoint's structs."""
-
-    path: Mapping[str, Any]
-    query: Any
-    body: Any
 
 
 class Line(NamedTuple):
@@ -110,38 +121,75 @@ class LineError(Exception):
         self.problem = problem
 
 
-class Lines(NamedTuple):
-    """The NDJSON body that an endpoint also accepts: the struct of a line, the call with the lines
-    as they arrive, and the struct of its answer.
+class Call(NamedTuple):
+    """One request: its path parameters, and its query and body as the endpoint's structs.
+
+    Instead of a body, it may have `lines` as they arrive, if the endpoint accepts them.
     """
 
-    item: type[msgspec.Struct]
-    call: Callable[[Call, AsyncIterator[Line]], Awaitable[object]]
-    answer: type[msgspec.Struct]
+    path: Mapping[str, Any]
+    query: Any
+    body: Any
+    lines: AsyncIterator[Line] | None = None
 
 
-class Endpoint(NamedTuple):
-    """One method of one path.
+class Options(TypedDict, total=False):
+    """Parts of an endpoint that have a default."""
+
+    query: type[msgspec.Struct] | None
+    body: Any
+    lines: type[msgspec.Struct]
+    created: bool
+    media: tuple[str, ...]
+    problems: tuple[int, ...]
+    body_schema: Callable[[InputSchemas], dict[str, Any]]
+    body_bytes_max: int
+
+
+class Endpoint(msgspec.Struct, Generic[C], frozen=True, dict=True):
+    """One method of one path. `call` takes a C, such as the cluster, and the request.
+
+    `declared` is the function whose annotation has the type of the answer: a struct, a list of
+    structs, a union of these, None, Text or Stream. An answer other than JSON has a type in
+    `media`. With `created`, the status is 201.
 
     `body` is the struct of the JSON body. It is `dict` for an object and `object` for any value
-    that `call` checks; then `body_schema` returns the schema. `answer` is a struct or a list of
-    structs; an answer other than JSON has a type in `media`. A `query` of None is left out.
-    `problems` are the statuses besides those of all endpoints.
+    that `call` checks; then `body_schema` returns the schema. `lines` is the struct of a line of
+    the NDJSON body that is also accepted. A `query` of None is left out. `problems` are the
+    statuses besides those of all endpoints.
     """
 
     method: str
     path: str
     summary: str
-    call: Callable[[Call], Awaitable[object]]
-    answer: Any
+    call: Callable[[C, Call], Awaitable[object]]
+    declared: Callable[..., object]
     query: type[msgspec.Struct] | None = Nothing
     body: Any = None
-    status: int = 200
+    lines: type[msgspec.Struct] | None = None
+    created: bool = False
     media: tuple[str, ...] = (JSON,)
     problems: tuple[int, ...] = ()
     body_schema: Callable[[InputSchemas], dict[str, Any]] | None = None
     body_bytes_max: int = BODY_BYTES_MAX
-    lines: Lines | None = None
+
+    @cached_property
+    def answer(self) -> Any:
+        """The type of the answer, or of the items of a stream; None without JSON."""
+        declared = self.declared
+        # Alone: types of parameters may be imported for type checkers only.
+        alone = SimpleNamespace(__annotations__={"return": declared.__annotations__["return"]})
+        found = get_type_hints(alone, declared.__globals__)["return"]
+        if get_origin(found) is Stream:
+            [found] = get_args(found)
+        return None if found in (NoneType, Text, bytes) else found
+
+    @cached_property
+    def status(self) -> int:
+        """The status of a success."""
+        if self.created:
+            return 201
+        return 204 if self.answer is None and self.media == (JSON,) else 200
 
     @property
     def tag(self) -> str:
@@ -155,6 +203,18 @@ class Endpoint(NamedTuple):
         return self.method, _CONVERTER.sub("}", self.path)
 
 
-def by_key(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], Endpoint]:
-    """Endpoints by method and path, as `Endpoint.key` has them."""
-    return {endpoint.key: endpoint for endpoint in endpoints}
+class Endpoints(list[Endpoint[C]]):
+    """The endpoints of a module, in the order of their declarations. Functions are decorated."""
+
+    def get(
+        self, path: str, summary: str, **options: Unpack[Options]
+    ) -> Callable[[Callable[[C, Call], Awaitable[T]]], Callable[[C, Call], Awaitable[T]]]:
+        """An endpoint that shows something, from `function(c, call)`."""
+
+        def declare(
+            function: Callable[[C, Call], Awaitable[T]],
+        ) -> Callable[[C, Call], Awaitable[T]]:
+            self.append(Endpoint("GET", path, summary, function, function, **options))
+            return function
+
+        return declare

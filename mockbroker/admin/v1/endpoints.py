@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import Mapping, Sequence
 
 from mockbroker.admin.v1 import (
     about,
@@ -27,51 +27,29 @@ from mockbroker.admin.v1 import (
     topics,
 )
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint, Line
+from mockbroker.admin.v1.endpoint import Endpoint
 
-
-def endpoints(api: Api) -> list[Endpoint]:
-    """Every endpoint, in the order of the document."""
-    found = [
-        *cluster.endpoints(api),
-        *browse.endpoints(api),
-        *topics.endpoints(api),
-        *records.endpoints(api),
-        *controller.endpoints(api),
-        *coordinators.endpoints(api),
-        *clients.endpoints(api),
-        *groups.endpoints(api),
-        *faults.endpoints(api),
-        *cookbook.endpoints(api),
-        *clock.endpoints(api),
-        *journal.endpoints(api),
-        *journal_entries.endpoints(api),
-        *journal_entry.endpoints(api),
-        *timeline.endpoints(api),
-        *past.endpoints(api),
-        *audit.endpoints(api),
-        *about.endpoints(api),
-        *snapshots.endpoints(api),
-        *quiescence.endpoints(api),
-    ]
-    return [each if each.method == "GET" else _durable(api, each) for each in found]
-
-
-def _durable(api: Api, endpoint: Endpoint) -> Endpoint:
-    """The endpoint, whose answer waits for the data directory as a broker's response does."""
-
-    async def call(arguments: Call) -> object:
-        answer = await endpoint.call(arguments)
-        await api.durable()
-        return answer
-
-    if endpoint.lines is None:
-        return endpoint._replace(call=call)
-    lines = endpoint.lines
-
-    async def call_with_lines(arguments: Call, given: AsyncIterator[Line]) -> object:
-        answer = await lines.call(arguments, given)
-        await api.durable()
-        return answer
-
-    return endpoint._replace(call=call, lines=lines._replace(call=call_with_lines))
+# In the order of the document.
+ENDPOINTS: Sequence[Endpoint[Api]] = (
+    *cluster.endpoints,
+    *browse.endpoints,
+    *topics.endpoints,
+    *records.endpoints,
+    *controller.endpoints,
+    *coordinators.endpoints,
+    *clients.endpoints,
+    *groups.endpoints,
+    *faults.endpoints,
+    *cookbook.endpoints,
+    *clock.endpoints,
+    *journal.endpoints,
+    *journal_entries.endpoints,
+    *journal_entry.endpoints,
+    *timeline.endpoints,
+    *past.endpoints,
+    *audit.endpoints,
+    *about.endpoints,
+    *snapshots.endpoints,
+    *quiescence.endpoints,
+)
+BY_KEY: Mapping[tuple[str, str], Endpoint[Api]] = {each.key: each for each in ENDPOINTS}

@@ -11,7 +11,8 @@ import trio
 
 from mockbroker.admin.bridge import ClusterUnavailableError
 from mockbroker.admin.v1.api import Api, Signal
-from mockbroker.admin.v1.endpoint import Call, Endpoint, Text
+from mockbroker.admin.v1.declaring import ApiEndpoints
+from mockbroker.admin.v1.endpoint import Call, Text
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.actions import ACTIONS, parse_action
 from mockbroker.core.cluster import Cluster
@@ -30,6 +31,12 @@ T = TypeVar("T")
 COMPACTION_TIMEOUT_S = 300.0
 
 EXPORT_MEDIA: Mapping[Format, str] = {"yaml": "application/yaml", "python": "text/x-python"}
+
+endpoints = ApiEndpoints()
+
+FAULTS, HELD = "/v1/faults", "/v1/held"
+ONE = f"{FAULTS}/{{name}}"
+GONE = (404,)
 
 
 class RuleView(msgspec.Struct, frozen=True):
@@ -113,200 +120,155 @@ class Release(msgspec.Struct, frozen=True):
     error: str | int | None = None
 
 
-class FaultEndpoints:
-    """The endpoints of one cluster's rules."""
+@endpoints.get(FAULTS, "Rules in force, by plan")
+async def plans(api: Api, _: Call) -> list[PlanView]:
+    return await _engine(api, lambda engine: [_plan(engine, name) for name in engine.plans])
 
-    def __init__(self, api: Api) -> None:
-        self._api = api
 
-    async def _engine(self, function: Callable[[FaultEngine], T]) -> T:
-        return await self._api.cluster(lambda cluster: function(engine_of(cluster)))
+@endpoints.post(
+    FAULTS,
+    "Add a plan, or one rule",
+    body=dict,
+    body_schema=InputSchemas.plan,
+    created=True,
+    problems=(409,),
+)
+async def add(api: Api, call: Call) -> PlanView:
+    def put(engine: FaultEngine) -> PlanView:
+        plan = parse_plan(call.body, engine.free_name())
+        engine.add(plan)
+        return _plan(engine, plan.name)
 
-    async def plans(self, call: Call) -> list[PlanView]:  # noqa: ARG002
-        return await self._engine(lambda engine: [_plan(engine, name) for name in engine.plans])
+    return await _engine(api, put)
 
-    async def add(self, call: Call) -> PlanView:
-        def put(engine: FaultEngine) -> PlanView:
-            plan = parse_plan(call.body, engine.free_name())
-            engine.add(plan)
-            return _plan(engine, plan.name)
 
-        return await self._engine(put)
+@endpoints.delete(FAULTS, "Remove all rules")
+async def clear(api: Api, _: Call) -> None:
+    await _engine(api, FaultEngine.clear)
 
-    async def show(self, call: Call) -> PlanView:
-        name = call.path["name"]
-        return await self._engine(
-            lambda engine: _plan(
-                engine, name if name in engine.plans else engine.rule(name).plan_name
-            )
-        )
 
-    async def wait(self, call: Call) -> RuleView:
-        wanted: HitsWait = call.body
-        signal = Signal()
+@endpoints.get(ONE, "A plan, or the plan of a rule", problems=GONE)
+async def show(api: Api, call: Call) -> PlanView:
+    name = call.path["name"]
+    return await _engine(
+        api,
+        lambda engine: _plan(engine, name if name in engine.plans else engine.rule(name).plan_name),
+    )
 
-        def watch(engine: FaultEngine) -> ActiveRule:
-            rule = engine.rule(call.path["name"])
-            rule.when_hit(wanted.hits, signal.set)
-            return rule
 
-        rule = await self._engine(watch)
-        with self._api.limit(wanted.timeout_ms / 1000) as waiting:
-            await signal.wait()
-        view = await self._engine(lambda engine: _rule(engine, rule))
-        if waiting.cancelled_caught:
-            detail = f"not {wanted.hits} hits in {wanted.timeout_ms} ms: {view.why}"
-            raise ProblemError(408, "timeout", detail)
-        return view
+@endpoints.delete(ONE, "Remove a plan or a rule", problems=GONE)
+async def remove(api: Api, call: Call) -> None:
+    await _engine(api, lambda engine: engine.remove(call.path["name"]))
 
-    async def remove(self, call: Call) -> None:
-        await self._engine(lambda engine: engine.remove(call.path["name"]))
 
-    async def clear(self, call: Call) -> None:  # noqa: ARG002
-        await self._engine(FaultEngine.clear)
+@endpoints.post(f"{ONE}/wait", "Wait until a rule has fired", body=HitsWait, problems=(404, 408))
+async def wait(api: Api, call: Call) -> RuleView:
+    wanted: HitsWait = call.body
+    signal = Signal()
 
-    async def export(self, call: Call) -> Text:
-        format_: Format = call.query.format
-        text = await self._engine(lambda engine: exported(engine, format_))
-        return Text(text, EXPORT_MEDIA[format_])
+    def watch(engine: FaultEngine) -> ActiveRule:
+        rule = engine.rule(call.path["name"])
+        rule.when_hit(wanted.hits, signal.set)
+        return rule
 
-    async def held(self, call: Call) -> list[HeldView]:  # noqa: ARG002
-        return await self._engine(lambda engine: [_held(each) for each in engine.held.values()])
+    rule = await _engine(api, watch)
+    with api.limit(wanted.timeout_ms / 1000) as waiting:
+        await signal.wait()
+    view = await _engine(api, lambda engine: _rule(engine, rule))
+    if waiting.cancelled_caught:
+        detail = f"not {wanted.hits} hits in {wanted.timeout_ms} ms: {view.why}"
+        raise ProblemError(408, "timeout", detail)
+    return view
 
-    async def decide(self, call: Call) -> None:
-        await self._engine(lambda engine: _decide(engine, call.path["id"], call.body))
 
-    async def wait_held(self, call: Call) -> HeldView:
-        """The oldest held exchange, as soon as there is one."""
-        wanted: HeldWait = call.body
-        signal = Signal()
+@endpoints.get(
+    "/v1/export/faults",
+    "The rules in force, as YAML or Python",
+    query=ExportQuery,
+    media=tuple(EXPORT_MEDIA.values()),
+)
+async def export(api: Api, call: Call) -> Text:
+    format_: Format = call.query.format
+    text = await _engine(api, lambda engine: exported(engine, format_))
+    return Text(text, EXPORT_MEDIA[format_])
 
-        def on_fault(what: str, _cause: str, _details: object) -> None:
-            if what == "held":
-                signal.set()
 
-        def watch(engine: FaultEngine) -> None:
-            engine.on_fault.append(on_fault)
-            if engine.held:
-                signal.set()
+@endpoints.get(HELD, "Held requests")
+async def held(api: Api, _: Call) -> list[HeldView]:
+    return await _engine(api, lambda engine: [_held(each) for each in engine.held.values()])
 
-        def oldest(engine: FaultEngine) -> HeldView | None:
-            return next((_held(each) for each in engine.held.values()), None)
 
-        await self._engine(watch)
-        try:
-            with self._api.limit(wanted.timeout_ms / 1000):
-                while True:
-                    await signal.wait()
-                    if (found := await self._engine(oldest)) is not None:
-                        return found
-        finally:
-            with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):
-                await self._engine(lambda engine: engine.on_fault.remove(on_fault))
-        raise ProblemError(408, "timeout", f"nothing is held after {wanted.timeout_ms} ms")
+@endpoints.post(f"{HELD}/wait", "Wait until a request is held", body=HeldWait, problems=(408,))
+async def wait_held(api: Api, call: Call) -> HeldView:
+    """The oldest held exchange, as soon as there is one."""
+    wanted: HeldWait = call.body
+    signal = Signal()
 
-    async def act(self, call: Call) -> ActionView:
-        if len(call.body) != 1:
-            raise ValidationError("", "give one action: {NAME: {arguments}}")
-        [(name, data)] = call.body.items()
-        arguments = parse_action(name, data)
-        signal = Signal()
+    def on_fault(what: str, _cause: str, _details: object) -> None:
+        if what == "held":
+            signal.set()
 
-        def carry_out(cluster: Cluster) -> object:
-            result: object = cluster.perform(ACTIONS[name], arguments)
-            if isinstance(result, CompactionJob):
-                result.on_done = lambda _: signal.set()
-            return result
+    def watch(engine: FaultEngine) -> None:
+        engine.on_fault.append(on_fault)
+        if engine.held:
+            signal.set()
 
-        result = await self._api.cluster(carry_out)
-        if isinstance(result, CompactionJob):
-            with self._api.limit(COMPACTION_TIMEOUT_S) as waiting:
+    def oldest(engine: FaultEngine) -> HeldView | None:
+        return next((_held(each) for each in engine.held.values()), None)
+
+    await _engine(api, watch)
+    try:
+        with api.limit(wanted.timeout_ms / 1000):
+            while True:
                 await signal.wait()
-            if waiting.cancelled_caught:
-                raise ProblemError(
-                    408, "timeout", f"the compaction goes on after {COMPACTION_TIMEOUT_S:.0f} s"
-                )
-            result = result.results
-        return ActionView(name, cast("dict[str, Any]", to_data(arguments)), result)
+                if (found := await _engine(api, oldest)) is not None:
+                    return found
+    finally:
+        with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):
+            await _engine(api, lambda engine: engine.on_fault.remove(on_fault))
+    raise ProblemError(408, "timeout", f"nothing is held after {wanted.timeout_ms} ms")
 
 
-def endpoints(api: Api) -> list[Endpoint]:
-    do = FaultEndpoints(api)
-    one = "/v1/faults/{name}"
-    gone, taken = (404,), (409,)
-    return [
-        Endpoint("GET", "/v1/faults", "Rules in force, by plan", do.plans, list[PlanView]),
-        Endpoint(
-            "POST",
-            "/v1/faults",
-            "Add a plan, or one rule",
-            do.add,
-            PlanView,
-            body=dict,
-            body_schema=InputSchemas.plan,
-            status=201,
-            problems=taken,
-        ),
-        Endpoint("DELETE", "/v1/faults", "Remove all rules", do.clear, None, status=204),
-        Endpoint("GET", one, "A plan, or the plan of a rule", do.show, PlanView, problems=gone),
-        Endpoint(
-            "DELETE",
-            one,
-            "Remove a plan or a rule",
-            do.remove,
-            None,
-            status=204,
-            problems=gone,
-        ),
-        Endpoint(
-            "POST",
-            f"{one}/wait",
-            "Wait until a rule has fired",
-            do.wait,
-            RuleView,
-            body=HitsWait,
-            problems=(404, 408),
-        ),
-        Endpoint(
-            "GET",
-            "/v1/export/faults",
-            "The rules in force, as YAML or Python",
-            do.export,
-            None,
-            ExportQuery,
-            media=tuple(EXPORT_MEDIA.values()),
-        ),
-        Endpoint("GET", "/v1/held", "Held requests", do.held, list[HeldView]),
-        Endpoint(
-            "POST",
-            "/v1/held/wait",
-            "Wait until a request is held",
-            do.wait_held,
-            HeldView,
-            body=HeldWait,
-            problems=(408,),
-        ),
-        Endpoint(
-            "POST",
-            "/v1/held/{id:number}",
-            "Release a held request",
-            do.decide,
-            None,
-            body=Release,
-            status=204,
-            problems=gone,
-        ),
-        Endpoint(
-            "POST",
-            "/v1/actions",
-            "Carry out an action",
-            do.act,
-            ActionView,
-            body=dict,
-            body_schema=InputSchemas.action,
-            problems=(404, 408, 409),
-        ),
-    ]
+@endpoints.post(f"{HELD}/{{id:number}}", "Release a held request", body=Release, problems=GONE)
+async def decide(api: Api, call: Call) -> None:
+    await _engine(api, lambda engine: _decide(engine, call.path["id"], call.body))
+
+
+@endpoints.post(
+    "/v1/actions",
+    "Carry out an action",
+    body=dict,
+    body_schema=InputSchemas.action,
+    problems=(404, 408, 409),
+)
+async def act(api: Api, call: Call) -> ActionView:
+    if len(call.body) != 1:
+        raise ValidationError("", "give one action: {NAME: {arguments}}")
+    [(name, data)] = call.body.items()
+    arguments = parse_action(name, data)
+    signal = Signal()
+
+    def carry_out(cluster: Cluster) -> object:
+        result: object = cluster.perform(ACTIONS[name], arguments)
+        if isinstance(result, CompactionJob):
+            result.on_done = lambda _: signal.set()
+        return result
+
+    result = await api.cluster(carry_out)
+    if isinstance(result, CompactionJob):
+        with api.limit(COMPACTION_TIMEOUT_S) as waiting:
+            await signal.wait()
+        if waiting.cancelled_caught:
+            raise ProblemError(
+                408, "timeout", f"the compaction goes on after {COMPACTION_TIMEOUT_S:.0f} s"
+            )
+        result = result.results
+    return ActionView(name, cast("dict[str, Any]", to_data(arguments)), result)
+
+
+async def _engine(api: Api, function: Callable[[FaultEngine], T]) -> T:
+    """Call it with the cluster's rules, in the cluster's run."""
+    return await api.cluster(lambda cluster: function(engine_of(cluster)))
 
 
 def _plan(engine: FaultEngine, name: str) -> PlanView:

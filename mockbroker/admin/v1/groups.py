@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Annotated, Literal
 
@@ -11,7 +11,8 @@ import trio
 
 from mockbroker.admin.bridge import ClusterUnavailableError
 from mockbroker.admin.v1.api import Api, Signal
-from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.declaring import ApiEndpoints
+from mockbroker.admin.v1.endpoint import Call
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.events import Event
@@ -42,6 +43,13 @@ GroupStateName = Literal[
     "Reconciling",
     "Stable",
 ]
+
+endpoints = ApiEndpoints()
+
+# An id may have slashes, so it could be any path: the other paths come first.
+GROUP = "/v1/groups/{group:path}"
+GONE = (404,)
+REFUSED = (404, 408, 409)
 
 
 class GroupWait(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,136 +102,94 @@ class OffsetsQuery(msgspec.Struct):
     partition: Count | None = None
 
 
-def endpoints(api: Api) -> list[Endpoint]:
-    async def one(call: Call) -> GroupView:
-        return await api.cluster(lambda cluster: group_view(cluster, call.path["group"]))
+@endpoints.post(
+    "/v1/groups/wait", "Wait until a group is in a state", body=GroupWait, problems=(408,)
+)
+async def wait(api: Api, call: Call) -> GroupView:
+    wanted: GroupWait = call.body
+    signal = Signal()
 
-    async def delete(call: Call) -> None:
-        await _operate(api, lambda cluster: delete_group(cluster, call.path["group"]))
+    def follow(_event: Event) -> None:
+        signal.set()
 
-    async def offsets(call: Call) -> list[LagView]:
-        return await api.cluster(lambda cluster: _committed(cluster, call.path["group"]))
+    def look(cluster: Cluster) -> GroupView | None:
+        named = (each for each in group_views(cluster) if each.group == wanted.group)
+        return next(named, None)
 
-    async def set_offsets(call: Call) -> list[LagView]:
-        group, wanted = call.path["group"], call.body.offsets
-        given = {(each.topic, each.partition): (each.offset, each.metadata) for each in wanted}
-        await _operate(api, lambda cluster: commit_offsets(cluster, group, given))
-        return await api.cluster(lambda cluster: _committed(cluster, group, set(given)))
+    await api.cluster(lambda cluster: cluster.runtime.on_event.append(follow))
+    found = None
+    try:
+        with api.limit(wanted.timeout_ms / 1000):
+            while True:
+                found = await api.cluster(look)
+                if found is not None and _is_wanted(found, wanted):
+                    return found
+                await signal.wait()
+    finally:
+        with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):
+            await api.cluster(lambda cluster: cluster.runtime.on_event.remove(follow))
+    known = await api.cluster(lambda cluster: [each.group for each in group_views(cluster)])
+    raise ProblemError(408, "timeout", _not_in_time(wanted, found, known))
 
-    async def reset(call: Call) -> list[LagView]:
-        group, wanted = call.path["group"], call.body
-        target = wanted.at_ms if wanted.to is None else wanted.to
-        given = await api.cluster(
-            lambda cluster: offsets_of(
-                cluster, wanted.topic, wanted.partitions, target, by_time=wanted.to is None
-            )
+
+@endpoints.view(f"{GROUP}/offsets", "Its committed offsets, and its lag", problems=GONE)
+def offsets(cluster: Cluster, group: str) -> list[LagView]:
+    return _committed(cluster, group)
+
+
+@endpoints.post(f"{GROUP}/offsets", "Set committed offsets", body=SetOffsets, problems=REFUSED)
+async def set_offsets(api: Api, call: Call) -> list[LagView]:
+    wanted: SetOffsets = call.body
+    given = {(each.topic, each.partition): (each.offset, each.metadata) for each in wanted.offsets}
+    return await _commit(api, call.path["group"], given)
+
+
+@endpoints.delete(
+    f"{GROUP}/offsets", "Delete committed offsets", query=OffsetsQuery, problems=REFUSED
+)
+async def delete_offsets(api: Api, call: Call) -> None:
+    group, query = call.path["group"], call.query
+    if query.topic is None and query.partition is not None:
+        raise ValidationError("partition", "it needs a topic")
+
+    def chosen(cluster: Cluster) -> set[TopicPartition]:
+        return {
+            (each.topic, each.partition)
+            for each in _committed(cluster, group)
+            if query.topic in (None, each.topic) and query.partition in (None, each.partition)
+        }
+
+    doomed = await api.cluster(chosen)
+    if doomed:
+        await _operate(api, lambda cluster: remove_offsets(cluster, group, doomed))
+
+
+@endpoints.post(
+    f"{GROUP}/offsets/reset",
+    "Reset committed offsets of a topic",
+    body=ResetOffsets,
+    problems=REFUSED,
+)
+async def reset(api: Api, call: Call) -> list[LagView]:
+    wanted: ResetOffsets = call.body
+    target = wanted.at_ms if wanted.to is None else wanted.to
+    assert target is not None
+    given = await api.cluster(
+        lambda cluster: offsets_of(
+            cluster, wanted.topic, wanted.partitions, target, by_time=wanted.to is None
         )
-        commits = {key: (offset, "") for key, offset in given.items()}
-        await _operate(api, lambda cluster: commit_offsets(cluster, group, commits))
-        return await api.cluster(lambda cluster: _committed(cluster, group, set(given)))
+    )
+    return await _commit(
+        api, call.path["group"], {key: (offset, "") for key, offset in given.items()}
+    )
 
-    async def delete_offsets(call: Call) -> None:
-        group, query = call.path["group"], call.query
-        if query.topic is None and query.partition is not None:
-            raise ValidationError("partition", "it needs a topic")
 
-        def chosen(cluster: Cluster) -> set[TopicPartition]:
-            return {
-                (each.topic, each.partition)
-                for each in _committed(cluster, group)
-                if query.topic in (None, each.topic) and query.partition in (None, each.partition)
-            }
+endpoints.show(GROUP, "One group with its members", group_view, problems=GONE)
 
-        doomed = await api.cluster(chosen)
-        if doomed:
-            await _operate(api, lambda cluster: remove_offsets(cluster, group, doomed))
 
-    async def wait(call: Call) -> GroupView:
-        wanted: GroupWait = call.body
-        signal = Signal()
-
-        def follow(_event: Event) -> None:
-            signal.set()
-
-        def look(cluster: Cluster) -> GroupView | None:
-            named = (each for each in group_views(cluster) if each.group == wanted.group)
-            return next(named, None)
-
-        await api.cluster(lambda cluster: cluster.runtime.on_event.append(follow))
-        found = None
-        try:
-            with api.limit(wanted.timeout_ms / 1000):
-                while True:
-                    found = await api.cluster(look)
-                    if found is not None and _is_wanted(found, wanted):
-                        return found
-                    await signal.wait()
-        finally:
-            with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):
-                await api.cluster(lambda cluster: cluster.runtime.on_event.remove(follow))
-        known = await api.cluster(lambda cluster: [each.group for each in group_views(cluster)])
-        raise ProblemError(408, "timeout", _not_in_time(wanted, found, known))
-
-    # An id may have slashes, so it could be any path: the other paths come first.
-    group = "/v1/groups/{group:path}"
-    refused = (404, 408, 409)
-    return [
-        Endpoint(
-            "POST",
-            "/v1/groups/wait",
-            "Wait until a group is in a state",
-            wait,
-            GroupView,
-            body=GroupWait,
-            problems=(408,),
-        ),
-        Endpoint(
-            "GET",
-            f"{group}/offsets",
-            "Its committed offsets, and its lag",
-            offsets,
-            list[LagView],
-            problems=(404,),
-        ),
-        Endpoint(
-            "POST",
-            f"{group}/offsets",
-            "Set committed offsets",
-            set_offsets,
-            list[LagView],
-            body=SetOffsets,
-            problems=refused,
-        ),
-        Endpoint(
-            "DELETE",
-            f"{group}/offsets",
-            "Delete committed offsets",
-            delete_offsets,
-            None,
-            OffsetsQuery,
-            status=204,
-            problems=refused,
-        ),
-        Endpoint(
-            "POST",
-            f"{group}/offsets/reset",
-            "Reset committed offsets of a topic",
-            reset,
-            list[LagView],
-            body=ResetOffsets,
-            problems=refused,
-        ),
-        Endpoint("GET", group, "One group with its members", one, GroupView, problems=(404,)),
-        Endpoint(
-            "DELETE",
-            group,
-            "Delete a group without members, with its offsets",
-            delete,
-            None,
-            status=204,
-            problems=refused,
-        ),
-    ]
+@endpoints.delete(GROUP, "Delete a group without members, with its offsets", problems=REFUSED)
+async def delete(api: Api, call: Call) -> None:
+    await _operate(api, lambda cluster: delete_group(cluster, call.path["group"]))
 
 
 def _committed(
@@ -236,6 +202,14 @@ def _committed(
         for each in lag_views(cluster, group)
         if each.kind == "committed" and (keys is None or (each.topic, each.partition) in keys)
     ]
+
+
+async def _commit(
+    api: Api, group: str, given: Mapping[TopicPartition, tuple[int, str]]
+) -> list[LagView]:
+    """Commit offsets, each with its metadata. The answer is their lag."""
+    await _operate(api, lambda cluster: commit_offsets(cluster, group, given))
+    return await api.cluster(lambda cluster: _committed(cluster, group, set(given)))
 
 
 async def _operate(api: Api, function: Callable[[Cluster], Awaitable[None]]) -> None:

@@ -11,7 +11,8 @@ import trio
 
 from mockbroker.admin.bridge import ClusterBusyError, ClusterUnavailableError
 from mockbroker.admin.v1.api import Api, Signal
-from mockbroker.admin.v1.endpoint import Call, Endpoint, Stream
+from mockbroker.admin.v1.declaring import ApiEndpoints
+from mockbroker.admin.v1.endpoint import Call, Stream
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.journal.events import WIRE_KINDS, JournalEvent
@@ -30,6 +31,11 @@ PAGE_ENTRIES = 500
 # Entries that are not opened take less than a microsecond.
 FACTS_PAGE_ENTRIES = 10_000
 STREAMS_MAX = 32
+
+endpoints = ApiEndpoints()
+
+JOURNAL = "/v1/journal"
+UNKEPT = (409,)
 
 
 class JournalQuery(Filter, kw_only=True, frozen=True):
@@ -76,106 +82,83 @@ class JournalWait(msgspec.Struct, frozen=True):
     timeout_ms: Ms = 10_000
 
 
-def endpoints(api: Api) -> list[Endpoint]:
-    streams = trio.CapacityLimiter(STREAMS_MAX)
+@endpoints.get(JOURNAL, "Journal events", query=JournalQuery, problems=UNKEPT)
+async def page(api: Api, call: Call) -> JournalPage:
+    return await _found(api, call.query, call.query, "")
 
-    async def page(call: Call) -> JournalPage:
-        return await _found(api, call.query, call.query, "")
 
-    async def search(call: Call) -> JournalPage:
-        return await _found(api, call.body.match, call.body, "match")
+@endpoints.delete(JOURNAL, "Remove all entries", problems=UNKEPT)
+async def clear(api: Api, _call: Call) -> None:
+    _ = api.journal  # refused without one
+    await api.cluster(_clear)
 
-    async def mark(call: Call) -> JournalMark:  # noqa: ARG001
-        return JournalMark(api.journal.last_seq)
 
-    async def clear(call: Call) -> None:  # noqa: ARG001
-        _ = api.journal  # refused without one
-        await api.cluster(_clear)
+@endpoints.get(f"{JOURNAL}/last", "Number of the newest entry", problems=UNKEPT)
+async def mark(api: Api, _: Call) -> JournalMark:
+    return JournalMark(api.journal.last_seq)
 
-    async def stream(call: Call) -> Stream:
-        query: JournalQuery = call.query
-        matcher = EventMatcher(query, api.now_ms())
-        if streams.available_tokens < 1:
-            raise ProblemError(429, "too many streams", f"at most {STREAMS_MAX} can be open")
-        lines = _follow(api, matcher, max(query.after, matcher.after_seq), streams)
-        return Stream(lines, "text/event-stream")
 
-    async def wait(call: Call) -> list[JournalEvent]:
-        wanted: JournalWait = call.body
-        matcher = EventMatcher(wanted.match, api.now_ms(), "match")
-        found: list[JournalEvent] = []
-        with api.limit(wanted.timeout_ms / 1000):
-            async with aclosing(_matching(api, matcher, wanted.after)) as events:
-                async for event in events:
-                    found.append(event)
-                    if len(found) >= wanted.count:
-                        return found
-        raise ProblemError(
-            408,
-            "timeout",
-            f"{len(found)} events match after {wanted.timeout_ms} ms, not {wanted.count}",
-        )
+@endpoints.post(
+    f"{JOURNAL}/search",
+    "Journal events, by a filter of any size",
+    body=JournalSearch,
+    problems=UNKEPT,
+)
+async def search(api: Api, call: Call) -> JournalPage:
+    return await _found(api, call.body.match, call.body, "match")
 
-    async def check(call: Call) -> VerificationResult:
-        wanted = parse_expectation(call.body)
-        reader = JournalReader(api.journal, api.topic_name)
-        events = await api.read(lambda: list(reader.events(wanted.after_seq)))
-        return verify(wanted, events, api.now_ms())
 
-    return [
-        Endpoint(
-            "GET", "/v1/journal", "Journal events", page, JournalPage, JournalQuery, problems=(409,)
-        ),
-        Endpoint(
-            "DELETE", "/v1/journal", "Remove all entries", clear, None, status=204, problems=(409,)
-        ),
-        Endpoint(
-            "GET",
-            "/v1/journal/last",
-            "Number of the newest entry",
-            mark,
-            JournalMark,
-            problems=(409,),
-        ),
-        Endpoint(
-            "POST",
-            "/v1/journal/search",
-            "Journal events, by a filter of any size",
-            search,
-            JournalPage,
-            body=JournalSearch,
-            problems=(409,),
-        ),
-        Endpoint(
-            "GET",
-            "/v1/journal/stream",
-            "New journal events, as server-sent events",
-            stream,
-            JournalEvent,
-            JournalQuery,
-            media=("text/event-stream",),
-            problems=(409, 429),
-        ),
-        Endpoint(
-            "POST",
-            "/v1/journal/wait",
-            "Wait for journal events",
-            wait,
-            list[JournalEvent],
-            body=JournalWait,
-            problems=(408, 409),
-        ),
-        Endpoint(
-            "POST",
-            "/v1/verify",
-            "Check an expectation against the journal",
-            check,
-            VerificationResult,
-            body=dict,
-            body_schema=lambda taken: taken.struct(Expectation),
-            problems=(409,),
-        ),
-    ]
+@endpoints.get(
+    f"{JOURNAL}/stream",
+    "New journal events, as server-sent events",
+    query=JournalQuery,
+    media=("text/event-stream",),
+    problems=(409, 429),
+)
+async def stream(api: Api, call: Call) -> Stream[JournalEvent]:
+    query: JournalQuery = call.query
+    matcher = EventMatcher(query, api.now_ms())
+    streams = api.kept(_streams)
+    if streams.available_tokens < 1:
+        raise ProblemError(429, "too many streams", f"at most {STREAMS_MAX} can be open")
+    lines = _follow(api, matcher, max(query.after, matcher.after_seq), streams)
+    return Stream(lines, "text/event-stream")
+
+
+@endpoints.post(f"{JOURNAL}/wait", "Wait for journal events", body=JournalWait, problems=(408, 409))
+async def wait(api: Api, call: Call) -> list[JournalEvent]:
+    wanted: JournalWait = call.body
+    matcher = EventMatcher(wanted.match, api.now_ms(), "match")
+    found: list[JournalEvent] = []
+    with api.limit(wanted.timeout_ms / 1000):
+        async with aclosing(_matching(api, matcher, wanted.after)) as events:
+            async for event in events:
+                found.append(event)
+                if len(found) >= wanted.count:
+                    return found
+    raise ProblemError(
+        408,
+        "timeout",
+        f"{len(found)} events match after {wanted.timeout_ms} ms, not {wanted.count}",
+    )
+
+
+@endpoints.post(
+    "/v1/verify",
+    "Check an expectation against the journal",
+    body=dict,
+    body_schema=lambda taken: taken.struct(Expectation),
+    problems=UNKEPT,
+)
+async def check(api: Api, call: Call) -> VerificationResult:
+    wanted = parse_expectation(call.body)
+    reader = JournalReader(api.journal, api.topic_name)
+    events = await api.read(lambda: list(reader.events(wanted.after_seq)))
+    return verify(wanted, events, api.now_ms())
+
+
+def _streams(_: Api) -> trio.CapacityLimiter:
+    return trio.CapacityLimiter(STREAMS_MAX)
 
 
 async def _found(

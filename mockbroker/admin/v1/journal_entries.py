@@ -6,29 +6,25 @@ import time
 from collections.abc import AsyncIterator
 
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint, Stream
+from mockbroker.admin.v1.declaring import ApiEndpoints
+from mockbroker.admin.v1.endpoint import Call, Stream
 from mockbroker.pipeline.saved import SavedJournal
 from mockbroker.pipeline.spool.format import SpoolEntry, encode
 from mockbroker.pipeline.spool.run_entries import finished_run
 
 MEDIA_TYPE = "application/octet-stream"
 
+endpoints = ApiEndpoints()
 
-def endpoints(api: Api) -> list[Endpoint]:
-    async def entries(_: Call) -> Stream:
-        return Stream(_encoded(await exported(api)), MEDIA_TYPE)
 
-    return [
-        Endpoint(
-            "GET",
-            "/v1/journal/entries",
-            "Journal entries in the format of a spool, for the pipeline",
-            entries,
-            None,
-            media=(MEDIA_TYPE,),
-            problems=(409,),
-        )
-    ]
+@endpoints.get(
+    "/v1/journal/entries",
+    "Journal entries in the format of a spool, for the pipeline",
+    media=(MEDIA_TYPE,),
+    problems=(409,),
+)
+async def entries(api: Api, _: Call) -> Stream[bytes]:
+    return Stream(_encoded(await exported(api)), MEDIA_TYPE)
 
 
 async def exported(api: Api) -> list[SpoolEntry]:

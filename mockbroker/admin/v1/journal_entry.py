@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.declaring import ApiEndpoints
+from mockbroker.admin.v1.endpoint import Call
 from mockbroker.admin.v1.frames import FrameView, frame_view
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.cluster import Cluster
@@ -36,6 +37,11 @@ LINKS_MAX = 200
 SEARCHED_ENTRIES = 200_000
 # An action writes its entry behind its effects.
 ACTION_EFFECTS_MAX = 2_000
+
+endpoints = ApiEndpoints()
+
+ENTRY = "/v1/journal/entries/{seq:number}"
+PROBLEMS = (404, 409)
 
 
 class EntryView(msgspec.Struct, frozen=True):
@@ -81,51 +87,37 @@ class LinksView(msgspec.Struct, frozen=True):
     rules: list[RuleReasonView]
 
 
-def endpoints(api: Api) -> list[Endpoint]:
-    async def show(call: Call) -> EntryView:
-        seq = call.path["seq"]
-        part = await _part(api, seq, seq)
-        entry = _known(api, part, seq)
+@endpoints.get(ENTRY, "One journal entry, with its bytes field by field", problems=PROBLEMS)
+async def show(api: Api, call: Call) -> EntryView:
+    seq = call.path["seq"]
+    part = await _part(api, seq, seq)
+    entry = _known(api, part, seq)
 
-        def opened() -> EntryView:
-            reader = JournalReader(part, part.topic_name)
-            return EntryView(seq, list(reader.open(entry)), frame_view(entry))
+    def opened() -> EntryView:
+        reader = JournalReader(part, part.topic_name)
+        return EntryView(seq, list(reader.open(entry)), frame_view(entry))
 
-        return await api.compute(opened)
+    return await api.compute(opened)
 
-    async def links(call: Call) -> LinksView:
-        seq = call.path["seq"]
-        part = await _part(api, seq, seq + SEARCHED_ENTRIES)
-        entry = _known(api, part, seq)
-        if isinstance(entry, FactEntry) and "effects_after" in entry.facts:
-            part = await _part(api, entry.facts["effects_after"] + 1, seq)
-        found = await api.compute(lambda: _Links(part, entry).view())
-        if isinstance(entry, RequestEntry) and not isinstance(api.journal, SavedJournal):
-            client = part.connection(entry.connection_id)
-            names = {name for link in found.effects for name in _fired(part.entry(link.seq))}
-            rules = await api.cluster(lambda cluster: rule_reasons(cluster, entry, client, names))
-            return msgspec.structs.replace(found, rules=rules)
-        return found
 
-    one = "/v1/journal/entries/{seq:number}"
-    return [
-        Endpoint(
-            "GET",
-            one,
-            "One journal entry, with its bytes field by field",
-            show,
-            EntryView,
-            problems=(404, 409),
-        ),
-        Endpoint(
-            "GET",
-            f"{one}/links",
-            "Causes and effects of a journal entry, and what the rules made of it",
-            links,
-            LinksView,
-            problems=(404, 409),
-        ),
-    ]
+@endpoints.get(
+    f"{ENTRY}/links",
+    "Causes and effects of a journal entry, and what the rules made of it",
+    problems=PROBLEMS,
+)
+async def links(api: Api, call: Call) -> LinksView:
+    seq = call.path["seq"]
+    part = await _part(api, seq, seq + SEARCHED_ENTRIES)
+    entry = _known(api, part, seq)
+    if isinstance(entry, FactEntry) and "effects_after" in entry.facts:
+        part = await _part(api, entry.facts["effects_after"] + 1, seq)
+    found = await api.compute(lambda: _Links(part, entry).view())
+    if isinstance(entry, RequestEntry) and not isinstance(api.journal, SavedJournal):
+        client = part.connection(entry.connection_id)
+        names = {name for link in found.effects for name in _fired(part.entry(link.seq))}
+        rules = await api.cluster(lambda cluster: rule_reasons(cluster, entry, client, names))
+        return msgspec.structs.replace(found, rules=rules)
+    return found
 
 
 def _fired(effect: Entry | None) -> Iterable[str]:

@@ -41,14 +41,12 @@ STRUCTURED = (JSON, "text/event-stream")
 _PARAMETER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 
 
-def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+def document(endpoints: Sequence[Endpoint[Any]]) -> dict[str, Any]:
     """An OpenAPI 3.1 document of all endpoints.
 
     msgspec gives the schemas of outputs, which it encodes; `InputSchemas` those of inputs.
     """
-    lines = [each.lines.answer for each in endpoints if each.lines is not None]
-    answers = [each.answer for each in endpoints if each.answer is not None]
-    kinds = [Problem, *answers, *lines]
+    kinds = [Problem, *(each.answer for each in endpoints if each.answer is not None)]
     schemas, components = msgspec.json.schema_components(
         kinds, schema_hook=_anything, ref_template=REFS
     )
@@ -79,7 +77,9 @@ def _anything(kind: type) -> dict[str, Any]:  # noqa: ARG001
     return {"description": "any value"}
 
 
-def _operation(endpoint: Endpoint, given: dict[str, Any], taken: InputSchemas) -> dict[str, Any]:
+def _operation(
+    endpoint: Endpoint[Any], given: dict[str, Any], taken: InputSchemas
+) -> dict[str, Any]:
     problem = {MEDIA_TYPE: {"schema": given[repr(Problem)]}}
     operation: dict[str, Any] = {
         "operationId": _operation_id(endpoint),
@@ -101,12 +101,12 @@ def _operation(endpoint: Endpoint, given: dict[str, Any], taken: InputSchemas) -
         content = {JSON: {"schema": schema_of(taken)}}
         if endpoint.lines is not None:
             # The schema is that of a line.
-            content[NDJSON] = {"schema": taken.struct(endpoint.lines.item)}
+            content[NDJSON] = {"schema": taken.struct(endpoint.lines)}
         operation["requestBody"] = {"required": True, "content": content}
     return operation
 
 
-def _problems(endpoint: Endpoint) -> list[int]:
+def _problems(endpoint: Endpoint[Any]) -> list[int]:
     """The statuses of the problems of an endpoint."""
     found = {400, 401, 403, 421, 503, *endpoint.problems}
     if endpoint.body is not None:
@@ -114,17 +114,15 @@ def _problems(endpoint: Endpoint) -> list[int]:
     return sorted(found)
 
 
-def _operation_id(endpoint: Endpoint) -> str:
+def _operation_id(endpoint: Endpoint[Any]) -> str:
     words = re.findall(r"\w+", _PARAMETER.sub(r"\1", endpoint.path.removeprefix("/v1")))
     return "_".join([endpoint.method.lower(), *(words or ["index"])])
 
 
-def _answer(endpoint: Endpoint, schema_of: dict[str, Any]) -> dict[str, Any]:
+def _answer(endpoint: Endpoint[Any], schema_of: dict[str, Any]) -> dict[str, Any]:
     if endpoint.status == 204:
         return {"description": "Done"}
     schema = schema_of.get(repr(endpoint.answer))
-    if endpoint.lines is not None:
-        schema = {"anyOf": [schema, schema_of[repr(endpoint.lines.answer)]]}
     content = {
         media: {"schema": schema if media in STRUCTURED else _unstructured(media)}
         for media in endpoint.media
@@ -140,7 +138,7 @@ def _unstructured(media: str) -> dict[str, Any]:
     return {"type": "string", "contentMediaType": media}
 
 
-def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+def _path_parameters(endpoint: Endpoint[Any]) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
@@ -153,7 +151,7 @@ def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     ]
 
 
-def _query_parameters(endpoint: Endpoint, taken: InputSchemas) -> list[dict[str, Any]]:
+def _query_parameters(endpoint: Endpoint[Any], taken: InputSchemas) -> list[dict[str, Any]]:
     return [
         {"name": name, "in": "query", "required": required, "schema": taken.of(kind)}
         for name, (_, kind, required) in struct_fields(endpoint.query or Nothing).items()

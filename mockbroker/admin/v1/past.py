@@ -8,7 +8,8 @@ import msgspec
 import trio
 
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.declaring import ApiEndpoints
+from mockbroker.admin.v1.endpoint import Call
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.journal.journal import Journal
 from mockbroker.core.journal.slices import JournalSlice, slice_of
@@ -42,6 +43,8 @@ _NO_BEGINNING = (
     "the state before the journal: its run was not stopped cleanly, or its end is missing"
 )
 _CUT_OFF = "the changes before entry {}: events name some of the state before them, others do not"
+
+endpoints = ApiEndpoints()
 
 
 class StateQuery(msgspec.Struct, frozen=True):
@@ -157,50 +160,39 @@ class Past:
         await self._api.compute(lambda: self._history.begin(entries, captured))
 
 
-def endpoints(api: Api) -> list[Endpoint]:
-    past = Past(api)
+@endpoints.get(
+    "/v1/journal/groups/{group:path}",
+    "History of a group: states, assignments, commits, lag",
+    query=HistoryQuery,
+    problems=(409,),
+)
+async def group(api: Api, call: Call) -> GroupHistoryView:
+    return await api.kept(Past).group(call.path["group"], call.query)
 
-    async def state(call: Call) -> PastStateView:
-        query: StateQuery = call.query
-        journal = api.journal
-        first_seq, last_seq = journal.first_seq, journal.last_seq
-        seq = last_seq if query.seq is None else query.seq
-        if not first_seq - 1 <= seq <= last_seq:
-            raise ProblemError(
-                404, "not found", f"the journal has entries {first_seq} to {last_seq}, not {seq}"
-            )
-        image = await past.image(seq)
-        parts = PARTS if query.parts is None else query.parts
-        cluster_id = journal.started.cluster_id if isinstance(journal, SavedJournal) else None
-        if cluster_id is None:
-            cluster_id = await api.cluster(lambda cluster: cluster.cluster_id)
-        return await api.compute(
-            lambda: _view(image, seq, (first_seq, last_seq), cluster_id, parts, query)
+
+@endpoints.get(
+    "/v1/journal/state",
+    "The cluster as it was at an entry",
+    query=StateQuery,
+    problems=(404, 409),
+)
+async def state(api: Api, call: Call) -> PastStateView:
+    query: StateQuery = call.query
+    journal = api.journal
+    first_seq, last_seq = journal.first_seq, journal.last_seq
+    seq = last_seq if query.seq is None else query.seq
+    if not first_seq - 1 <= seq <= last_seq:
+        raise ProblemError(
+            404, "not found", f"the journal has entries {first_seq} to {last_seq}, not {seq}"
         )
-
-    async def group(call: Call) -> GroupHistoryView:
-        return await past.group(call.path["group"], call.query)
-
-    return [
-        Endpoint(
-            "GET",
-            "/v1/journal/groups/{group:path}",
-            "History of a group: states, assignments, commits, lag",
-            group,
-            GroupHistoryView,
-            HistoryQuery,
-            problems=(409,),
-        ),
-        Endpoint(
-            "GET",
-            "/v1/journal/state",
-            "The cluster as it was at an entry",
-            state,
-            PastStateView,
-            StateQuery,
-            problems=(404, 409),
-        ),
-    ]
+    image = await api.kept(Past).image(seq)
+    parts = PARTS if query.parts is None else query.parts
+    cluster_id = journal.started.cluster_id if isinstance(journal, SavedJournal) else None
+    if cluster_id is None:
+        cluster_id = await api.cluster(lambda cluster: cluster.cluster_id)
+    return await api.compute(
+        lambda: _view(image, seq, (first_seq, last_seq), cluster_id, parts, query)
+    )
 
 
 def _view(

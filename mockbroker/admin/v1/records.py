@@ -14,8 +14,10 @@ import trio
 
 from mockbroker.admin.bridge import ClusterUnavailableError
 from mockbroker.admin.v1.api import Api, Signal
-from mockbroker.admin.v1.endpoint import Call, Endpoint, Line, LineError, Lines
+from mockbroker.admin.v1.declaring import ApiEndpoints
+from mockbroker.admin.v1.endpoint import Call, Line, LineError
 from mockbroker.admin.v1.problems import Problem, ProblemError, problem_of
+from mockbroker.core.cluster import Cluster
 from mockbroker.core.faults.schemas import InputSchemas
 from mockbroker.core.validation import Count, Length, Ms, Range, ValidationError, convert
 from mockbroker.core.views.stored import StoredPage, TopicWatch, stored_page
@@ -33,6 +35,10 @@ APPEND_TIMEOUT_S = TIMEOUT_MS / 1000
 
 Value = Annotated[str, Length(0, BODY_BYTES_MAX)]
 Placed = tuple[int | None, Record]
+
+endpoints = ApiEndpoints()
+
+RECORDS = "/v1/topics/{topic}/records"
 
 
 class NewRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,86 +113,59 @@ class RecordsView(msgspec.Struct, frozen=True):
     count: int
 
 
-def endpoints(api: Api) -> list[Endpoint]:
-    async def append(call: Call) -> list[AppendedRecord]:
-        records = _given(call.body)
-        appender = await api.cluster(lambda cluster: Appender(cluster, call.path["topic"]))
-        return [AppendedRecord(*each) for each in await _append(api, appender, records)]
-
-    async def append_lines(call: Call, lines: AsyncIterator[Line]) -> AppendedLines:
-        appender = await api.cluster(lambda cluster: Appender(cluster, call.path["topic"]))
-        counts: Counter[int] = Counter()
-        async for part in _in_parts(lines):
-            try:
-                places = await _append(api, appender, part.records)
-            except ProblemError as refused:
-                raise _of_lines(refused.problem, part.first, part.last, counts) from None
-            counts.update(partition for partition, _ in places)
-            if part.error is not None:
-                number = part.error.number
-                raise _of_lines(part.error.problem, number, number, counts)
-        return AppendedLines(counts.total(), dict(sorted(counts.items())))
-
-    async def read(call: Call) -> StoredPage:
-        query: StoredQuery = call.query
-        start = (query.from_partition, query.from_offset)
-        return await api.cluster(
-            lambda c: stored_page(c, call.path["topic"], query.partition, start, query.limit)
-        )
-
-    async def wait(call: Call) -> RecordsView:
-        wanted: RecordsWait = call.body
-        signal = Signal()
-        watch = await api.cluster(
-            lambda c: TopicWatch(c, call.path["topic"], wanted.count, signal.set)
-        )
-        try:
-            with api.limit(wanted.timeout_ms / 1000):
-                await signal.wait()
-            return RecordsView(await api.cluster(lambda _: watch.count))
-        finally:
-            with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):
-                await api.cluster(lambda _: watch.stop())
-
-    records = "/v1/topics/{topic}/records"
-    return [
-        Endpoint(
-            "POST",
-            records,
-            "Append records: several, one, or those of a file of lines",
-            append,
-            list[AppendedRecord],
-            body=object,
-            body_schema=_schema,
-            lines=Lines(NewRecord, append_lines, AppendedLines),
-            status=201,
-            problems=(404, 408, 409),
-            body_bytes_max=BODY_BYTES_MAX,
-        ),
-        Endpoint(
-            "GET",
-            records,
-            "Its records of all partitions, with bytes as base64",
-            read,
-            StoredPage,
-            StoredQuery,
-            problems=(404,),
-        ),
-        Endpoint(
-            "POST",
-            f"{records}/wait",
-            "Wait until it holds so many records",
-            wait,
-            RecordsView,
-            body=RecordsWait,
-        ),
-    ]
-
-
 def _schema(taken: InputSchemas) -> dict[str, Any]:
     """An object with records, a list of records, or one record."""
     several = Annotated[list[NewRecord], Length(0, RECORDS_MAX)]
     return {"anyOf": [taken.struct(AppendRecords), taken.of(several), taken.struct(NewRecord)]}
+
+
+@endpoints.post(
+    RECORDS,
+    "Append records: several, one, or those of a file of lines",
+    body=object,
+    body_schema=_schema,
+    body_bytes_max=BODY_BYTES_MAX,
+    lines=NewRecord,
+    created=True,
+    problems=(404, 408, 409),
+)
+async def append(api: Api, call: Call) -> list[AppendedRecord] | AppendedLines:
+    records = _given(call.body) if call.lines is None else []
+    appender = await api.cluster(lambda cluster: Appender(cluster, call.path["topic"]))
+    if call.lines is not None:
+        return await _append_lines(api, appender, call.lines)
+    return [AppendedRecord(*each) for each in await _append(api, appender, records)]
+
+
+@endpoints.view(
+    RECORDS,
+    "Its records of all partitions, with bytes as base64",
+    query=StoredQuery,
+    problems=(404,),
+)
+def read(
+    cluster: Cluster,
+    topic: str,
+    partition: int | None,
+    from_partition: int,
+    from_offset: int,
+    limit: int,
+) -> StoredPage:
+    return stored_page(cluster, topic, partition, (from_partition, from_offset), limit)
+
+
+@endpoints.post(f"{RECORDS}/wait", "Wait until it holds so many records", body=RecordsWait)
+async def wait(api: Api, call: Call) -> RecordsView:
+    wanted: RecordsWait = call.body
+    signal = Signal()
+    watch = await api.cluster(lambda c: TopicWatch(c, call.path["topic"], wanted.count, signal.set))
+    try:
+        with api.limit(wanted.timeout_ms / 1000):
+            await signal.wait()
+        return RecordsView(await api.cluster(lambda _: watch.count))
+    finally:
+        with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):
+            await api.cluster(lambda _: watch.stop())
 
 
 def _given(body: object) -> list[Placed]:
@@ -199,6 +178,20 @@ def _given(body: object) -> list[Placed]:
     else:
         given, at = convert(body, AppendRecords, "").records, "records"
     return [(each.partition, _record(each, f"{at}[{n}]")) for n, each in enumerate(given)]
+
+
+async def _append_lines(api: Api, appender: Appender, lines: AsyncIterator[Line]) -> AppendedLines:
+    counts: Counter[int] = Counter()
+    async for part in _in_parts(lines):
+        try:
+            places = await _append(api, appender, part.records)
+        except ProblemError as refused:
+            raise _of_lines(refused.problem, part.first, part.last, counts) from None
+        counts.update(partition for partition, _ in places)
+        if part.error is not None:
+            number = part.error.number
+            raise _of_lines(part.error.problem, number, number, counts)
+    return AppendedLines(counts.total(), dict(sorted(counts.items())))
 
 
 async def _append(api: Api, appender: Appender, records: Sequence[Placed]) -> list[tuple[int, int]]:

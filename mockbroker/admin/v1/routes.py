@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.routing import Route
 
 from mockbroker.admin.bridge import Bridge
 from mockbroker.admin.target import AdminTarget
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.dispatch import routes as routes_of
+from mockbroker.admin.v1.dispatch import routes
 from mockbroker.admin.v1.endpoint import Endpoint
-from mockbroker.admin.v1.endpoints import endpoints
-from mockbroker.admin.v1.service import descriptions, probes
+from mockbroker.admin.v1.endpoints import ENDPOINTS
+from mockbroker.admin.v1.service import Described, Probed, descriptions, probes
 
-
-def all_endpoints(target: AdminTarget, bridge: Bridge, api: Api) -> list[Endpoint]:
-    """Every endpoint, in the order of the document."""
-    found = [*endpoints(api), *probes(target, bridge)]
-    return [*found, *descriptions(found)]
+# In the order of the document.
+ALL_ENDPOINTS: tuple[Endpoint[Any], ...] = (*ENDPOINTS, *probes, *descriptions)
 
 
 def saved_routes(api: Api) -> list[Route]:
     """The routes of a saved journal. Those of the cluster refuse each request."""
-    found = endpoints(api)
-    return routes_of([*found, *descriptions(found)])
+    described = Described([*descriptions, *ENDPOINTS])
+    return [*routes(ENDPOINTS, api), *routes(descriptions, described)]
 
 
 def probe_routes(target: AdminTarget, bridge: Bridge) -> list[Route]:
     """The routes without a server behind the target."""
-    return routes_of(probes(target, bridge))
+    return routes(probes, Probed(target, bridge))
 
 
 def all_routes(target: AdminTarget, bridge: Bridge, api: Api) -> list[Route]:
     """The routes of the admin server."""
-    return routes_of(all_endpoints(target, bridge, api))
+    described = Described([*descriptions, *ENDPOINTS, *probes])
+    return [
+        *routes(ENDPOINTS, api),
+        *probe_routes(target, bridge),
+        *routes(descriptions, described),
+    ]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from mockbroker.admin import metrics
 from mockbroker.admin.bridge import Bridge
 from mockbroker.admin.target import AdminTarget
-from mockbroker.admin.v1.endpoint import TAGS, Call, Endpoint, Text
+from mockbroker.admin.v1.endpoint import TAGS, Call, Endpoint, Endpoints, Text
 from mockbroker.admin.v1.openapi import document
 
 NAME = "mockbroker"
@@ -42,51 +43,52 @@ class Index(msgspec.Struct, frozen=True):
     endpoints: dict[str, list[Link]]
 
 
-def probes(target: AdminTarget, bridge: Bridge) -> list[Endpoint]:
-    """Health and metrics."""
+class Probed(NamedTuple):
+    """The target of probes, and the way to it."""
 
-    async def healthz(call: Call) -> Health:  # noqa: ARG001 - the dispatcher hands it over
-        found = await bridge.call(target.metrics)
-        return Health("ok", found.brokers, found.uptime_ms)
-
-    async def scrape(call: Call) -> Text:  # noqa: ARG001
-        return Text(metrics.render(await bridge.call(target.metrics)), metrics.CONTENT_TYPE)
-
-    return [
-        Endpoint("GET", "/healthz", "Health of the cluster", healthz, Health, None),
-        Endpoint(
-            "GET",
-            "/metrics",
-            "Metrics in Prometheus' text format",
-            scrape,
-            None,
-            None,
-            media=("text/plain",),
-        ),
-    ]
+    target: AdminTarget
+    bridge: Bridge
 
 
-def descriptions(others: Sequence[Endpoint]) -> list[Endpoint]:
-    """The index and the OpenAPI document of themselves and of `others`."""
-    described: list[dict[str, Any]] = []
+class Described:
+    """The endpoints that the index and the document have."""
 
-    async def show_index(call: Call) -> Index:  # noqa: ARG001 - the dispatcher hands it over
-        return index(declared)
+    def __init__(self, endpoints: Sequence[Endpoint[Any]]) -> None:
+        self.endpoints = endpoints
 
-    async def openapi(call: Call) -> dict[str, Any]:  # noqa: ARG001
-        if not described:
-            described.append(document(declared))
-        return described[0]
-
-    own = [
-        Endpoint("GET", "/", "Index of the API", show_index, Index, None),
-        Endpoint("GET", "/openapi.json", "This OpenAPI document", openapi, dict[str, Any], None),
-    ]
-    declared = [*own, *others]
-    return own
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The OpenAPI document, made when it is first asked for."""
+        return document(self.endpoints)
 
 
-def index(endpoints: Sequence[Endpoint]) -> Index:
+probes = Endpoints[Probed]()
+descriptions = Endpoints[Described]()
+
+
+@probes.get("/healthz", "Health of the cluster", query=None)
+async def healthz(probed: Probed, _: Call) -> Health:
+    found = await probed.bridge.call(probed.target.metrics)
+    return Health("ok", found.brokers, found.uptime_ms)
+
+
+@probes.get("/metrics", "Metrics in Prometheus' text format", query=None, media=("text/plain",))
+async def scrape(probed: Probed, _: Call) -> Text:
+    found = await probed.bridge.call(probed.target.metrics)
+    return Text(metrics.render(found), metrics.CONTENT_TYPE)
+
+
+@descriptions.get("/", "Index of the API", query=None)
+async def show_index(described: Described, _: Call) -> Index:
+    return index(described.endpoints)
+
+
+@descriptions.get("/openapi.json", "This OpenAPI document", query=None)
+async def openapi(described: Described, _: Call) -> dict[str, Any]:
+    return described.document
+
+
+def index(endpoints: Sequence[Endpoint[Any]]) -> Index:
     by_tag: dict[str, list[Link]] = {tag: [] for tag in TAGS}
     for each in endpoints:
         method, path = each.key

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint, Nothing
+from mockbroker.admin.v1.declaring import ApiEndpoints
+from mockbroker.admin.v1.endpoint import Call, Nothing
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.snapshot.restore import KEEP, Producers
 from mockbroker.core.validation import Length, nearest
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 SNAPSHOTS_MAX = 100
 NAME_CHARS_MAX = 200
+
+endpoints = ApiEndpoints()
 
 
 class SnapshotName(msgspec.Struct, frozen=True):
@@ -42,91 +45,51 @@ class SnapshotView(msgspec.Struct, frozen=True):
     taken_ms: int
 
 
-class SnapshotEndpoints:
-    """The endpoints of one cluster; the snapshots last as long as the cluster."""
-
-    def __init__(self, api: Api) -> None:
-        self._api = api
-        self._snapshots: dict[str, tuple[int, ClusterImage]] = {}
-
-    async def list(self, call: Call) -> list[SnapshotView]:  # noqa: ARG002
-        return [SnapshotView(name, taken_ms) for name, (taken_ms, _) in self._snapshots.items()]
-
-    async def take(self, call: Call) -> SnapshotView:
-        name: str = call.body.name
-        if name not in self._snapshots and len(self._snapshots) >= SNAPSHOTS_MAX:
-            raise ProblemError(409, "too many", f"at most {SNAPSHOTS_MAX} snapshots can exist")
-        server = self._api.server
-        self._snapshots[name] = await self._api.cluster(
-            lambda _: (server.clock.now_ms(), server.snapshots.take())
-        )
-        return SnapshotView(name, self._snapshots[name][0])
-
-    async def restore(self, call: Call) -> None:
-        name: str = call.body.name
-        image, producers = self._named(name), call.body.producers
-        try:
-            await self._api.cluster(lambda _: self._api.server.snapshots.restore(image, producers))
-        except ServerError as error:
-            raise ProblemError(409, "impossible", str(error)) from None
-
-    async def drop(self, call: Call) -> None:
-        self._take_away(call.path["name"])
-
-    async def reset(self, call: Call) -> None:  # noqa: ARG002
-        await self._api.cluster(lambda _: self._api.server.snapshots.reset())
-
-    def _named(self, name: str) -> ClusterImage:
-        if name not in self._snapshots:
-            hint = nearest(name, self._snapshots) if self._snapshots else "; there is none"
-            raise ProblemError(404, "not found", f"unknown snapshot {name!r}{hint}")
-        return self._snapshots[name][1]
-
-    def _take_away(self, name: str) -> None:
-        self._named(name)
-        del self._snapshots[name]
+@endpoints.get("/v1/snapshots", "Snapshots")
+async def show(api: Api, _: Call) -> list[SnapshotView]:
+    return [SnapshotView(name, taken_ms) for name, (taken_ms, _) in api.kept(_taken).items()]
 
 
-def endpoints(api: Api) -> list[Endpoint]:
-    do = SnapshotEndpoints(api)
-    return [
-        Endpoint("GET", "/v1/snapshots", "Snapshots", do.list, list[SnapshotView]),
-        Endpoint(
-            "POST",
-            "/v1/snapshot",
-            "Take a snapshot",
-            do.take,
-            SnapshotView,
-            body=SnapshotName,
-            status=201,
-            problems=(409,),
-        ),
-        Endpoint(
-            "DELETE",
-            "/v1/snapshots/{name}",
-            "Delete a snapshot",
-            do.drop,
-            None,
-            status=204,
-            problems=(404,),
-        ),
-        Endpoint(
-            "POST",
-            "/v1/restore",
-            "Restore a snapshot",
-            do.restore,
-            None,
-            body=Restore,
-            status=204,
-            problems=(404, 409),
-        ),
-        Endpoint(
-            "POST",
-            "/v1/reset",
-            "Reset the cluster to its start",
-            do.reset,
-            None,
-            body=Nothing,
-            status=204,
-        ),
-    ]
+@endpoints.post("/v1/snapshot", "Take a snapshot", body=SnapshotName, created=True, problems=(409,))
+async def take(api: Api, call: Call) -> SnapshotView:
+    name: str = call.body.name
+    taken = api.kept(_taken)
+    if name not in taken and len(taken) >= SNAPSHOTS_MAX:
+        raise ProblemError(409, "too many", f"at most {SNAPSHOTS_MAX} snapshots can exist")
+    server = api.server
+    taken[name] = await api.cluster(lambda _: (server.clock.now_ms(), server.snapshots.take()))
+    return SnapshotView(name, taken[name][0])
+
+
+@endpoints.delete("/v1/snapshots/{name}", "Delete a snapshot", problems=(404,))
+async def drop(api: Api, call: Call) -> None:
+    _named(api, call.path["name"])
+    del api.kept(_taken)[call.path["name"]]
+
+
+@endpoints.post("/v1/restore", "Restore a snapshot", body=Restore, problems=(404, 409))
+async def restore(api: Api, call: Call) -> None:
+    wanted: Restore = call.body
+    image = _named(api, wanted.name)
+    try:
+        await api.cluster(lambda _: api.server.snapshots.restore(image, wanted.producers))
+    except ServerError as error:
+        raise ProblemError(409, "impossible", str(error)) from None
+
+
+@endpoints.post("/v1/reset", "Reset the cluster to its start", body=Nothing)
+async def reset(api: Api, _: Call) -> None:
+    await api.cluster(lambda _: api.server.snapshots.reset())
+
+
+def _taken(_: Api) -> dict[str, tuple[int, ClusterImage]]:
+    """The snapshots of a cluster with their times. They last as long as the cluster."""
+    return {}
+
+
+def _named(api: Api, name: str) -> ClusterImage:
+    taken = api.kept(_taken)
+    if name not in taken:
+        hint = nearest(name, taken) if taken else "; there is none"
+        raise ProblemError(404, "not found", f"unknown snapshot {name!r}{hint}")
+    return taken[name][1]

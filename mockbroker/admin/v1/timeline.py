@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated, TypeVar
 
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.declaring import ApiEndpoints
+from mockbroker.admin.v1.endpoint import Call
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.journal.filters import EventMatcher, Filter
 from mockbroker.core.journal.slices import JournalSlice, slice_of
@@ -22,6 +23,8 @@ SEQ_MAX = 2**63 - 1
 TURN_ENTRIES = 20
 # The newest entries that a window without a beginning has.
 WINDOW_ENTRIES = 20_000
+
+endpoints = ApiEndpoints()
 
 
 class TimelineQuery(Filter, kw_only=True, frozen=True):
@@ -39,49 +42,40 @@ class TimelineQuery(Filter, kw_only=True, frozen=True):
 _FILTERS = frozenset(Filter.__struct_fields__)
 
 
-def endpoints(api: Api) -> list[Endpoint]:
-    async def show(call: Call) -> TimelineView:
-        wanted: TimelineQuery = call.query
-        journal = api.journal
-        last_seq = journal.last_seq if wanted.until is None else min(wanted.until, journal.last_seq)
-        after = max(last_seq - WINDOW_ENTRIES, 0) if wanted.after is None else wanted.after
-        first_seq = journal.first_seq
-        matcher = None
-        if any(getattr(wanted, name) is not None for name in _FILTERS):
-            matcher = EventMatcher(wanted, api.now_ms())
-        held: dict[int, int] = {}
-        window: JournalSlice | SavedPart
-        if isinstance(journal, SavedJournal):
-            window = journal.part(after, last_seq)
-        else:
-            held = await api.cluster(_held)
-            asked = [] if wanted.after is not None else list(held)
-            window = await api.read(
-                lambda: slice_of(journal, api.topic_name, after, last_seq, asked)
-            )
+@endpoints.get(
+    "/v1/journal/timeline",
+    "Requests with their answers, by connection, for a picture",
+    query=TimelineQuery,
+    problems=(409,),
+)
+async def show(api: Api, call: Call) -> TimelineView:
+    wanted: TimelineQuery = call.query
+    journal = api.journal
+    last_seq = journal.last_seq if wanted.until is None else min(wanted.until, journal.last_seq)
+    after = max(last_seq - WINDOW_ENTRIES, 0) if wanted.after is None else wanted.after
+    first_seq = journal.first_seq
+    matcher = None
+    if any(getattr(wanted, name) is not None for name in _FILTERS):
+        matcher = EventMatcher(wanted, api.now_ms())
+    held: dict[int, int] = {}
+    window: JournalSlice | SavedPart
+    if isinstance(journal, SavedJournal):
+        window = journal.part(after, last_seq)
+    else:
+        held = await api.cluster(_held)
+        asked = [] if wanted.after is not None else list(held)
+        window = await api.read(lambda: slice_of(journal, api.topic_name, after, last_seq, asked))
 
-        def make() -> TimelineView:
-            messages = matcher is not None and matcher.needs_message
-            timeline = Timeline(window, held, matcher, messages=messages)
-            timeline.add(window.asked())
-            timeline.add(_in_turns(window))
-            return timeline.view(
-                wanted.limit, max(window.last_seq, after), window.first_seq, first_seq, last_seq
-            )
-
-        return await api.compute(make)
-
-    return [
-        Endpoint(
-            "GET",
-            "/v1/journal/timeline",
-            "Requests with their answers, by connection, for a picture",
-            show,
-            TimelineView,
-            TimelineQuery,
-            problems=(409,),
+    def make() -> TimelineView:
+        messages = matcher is not None and matcher.needs_message
+        timeline = Timeline(window, held, matcher, messages=messages)
+        timeline.add(window.asked())
+        timeline.add(_in_turns(window))
+        return timeline.view(
+            wanted.limit, max(window.last_seq, after), window.first_seq, first_seq, last_seq
         )
-    ]
+
+    return await api.compute(make)
 
 
 def _in_turns(entries: Iterable[T]) -> Iterator[T]:

@@ -7,7 +7,8 @@ from typing import Annotated
 import msgspec
 
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.declaring import ApiEndpoints
+from mockbroker.admin.v1.endpoint import Call
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.configs.alter import alter_incrementally, set_or_deleted
 from mockbroker.core.errors import ApiError
@@ -19,6 +20,11 @@ from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.types import parse_integer
 
 PartitionCount = Annotated[int, Range(1, MAX_RECORDS_PER_USER_OP)]
+
+endpoints = ApiEndpoints()
+
+TOPICS = "/v1/topics"
+REFUSED = (404, 409)
 
 
 class NewTopic(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,42 +48,27 @@ class AlterTopic(msgspec.Struct, frozen=True, kw_only=True):
     configs: dict[str, str | None] = {}
 
 
-def endpoints(api: Api) -> list[Endpoint]:
-    async def create(call: Call) -> TopicView:
-        return await api.cluster(lambda cluster: _create(cluster, call.body))
+@endpoints.post(TOPICS, "Create a topic", body=NewTopic, created=True, problems=REFUSED)
+async def create(api: Api, call: Call) -> TopicView:
+    return await api.cluster(lambda cluster: _create(cluster, call.body))
 
-    async def alter(call: Call) -> TopicView:
-        return await api.cluster(lambda cluster: _alter(cluster, call.path["topic"], call.body))
 
-    async def delete(call: Call) -> None:
-        def carry_out(cluster: Cluster) -> None:
-            cluster.delete_topic(topic_of(cluster, call.path["topic"]).name)
+@endpoints.patch(
+    f"{TOPICS}/{{topic}}",
+    "Add partitions to a topic, and change its configs",
+    body=AlterTopic,
+    problems=REFUSED,
+)
+async def alter(api: Api, call: Call) -> TopicView:
+    return await api.cluster(lambda cluster: _alter(cluster, call.path["topic"], call.body))
 
-        await api.cluster(carry_out)
 
-    topics, one = "/v1/topics", "/v1/topics/{topic}"
-    return [
-        Endpoint(
-            "POST",
-            topics,
-            "Create a topic",
-            create,
-            TopicView,
-            body=NewTopic,
-            status=201,
-            problems=(404, 409),
-        ),
-        Endpoint(
-            "PATCH",
-            one,
-            "Add partitions to a topic, and change its configs",
-            alter,
-            TopicView,
-            body=AlterTopic,
-            problems=(404, 409),
-        ),
-        Endpoint("DELETE", one, "Delete a topic", delete, None, status=204, problems=(404, 409)),
-    ]
+@endpoints.delete(f"{TOPICS}/{{topic}}", "Delete a topic", problems=REFUSED)
+async def delete(api: Api, call: Call) -> None:
+    def carry_out(cluster: Cluster) -> None:
+        cluster.delete_topic(topic_of(cluster, call.path["topic"]).name)
+
+    await api.cluster(carry_out)
 
 
 def _create(cluster: Cluster, wanted: NewTopic) -> TopicView:

@@ -54,9 +54,8 @@ def own_config_views(cluster: Cluster) -> list[OwnConfigsView]:
     )
 
 
-def topic_config_views(cluster: Cluster, name: str) -> list[ConfigView]:
+def topic_config_views(cluster: Cluster, topic: str) -> list[ConfigView]:
     """All configs of a topic, by name. Raises ApiError if it does not exist."""
-    topic = topic_of(cluster, name)
     node_id = min(cluster.processes)
     found = [
         ConfigView(
@@ -66,6 +65,6 @@ def topic_config_views(cluster: Cluster, name: str) -> list[ConfigView]:
             default=to_text(cluster.configs.topic_default(entry.name, node_id)),
             documentation=documentation_of(entry.name, topic=True),
         )
-        for entry in topic_entries(cluster, topic, node_id)
+        for entry in topic_entries(cluster, topic_of(cluster, topic), node_id)
     ]
     return sorted(found, key=lambda view: view.name)

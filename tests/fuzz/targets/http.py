@@ -25,7 +25,7 @@ from starlette.applications import Starlette
 from mockbroker.admin.v1.api import OwnRunApi
 from mockbroker.admin.v1.dispatch import routes
 from mockbroker.admin.v1.endpoint import NDJSON, Endpoint
-from mockbroker.admin.v1.endpoints import endpoints
+from mockbroker.admin.v1.endpoints import ENDPOINTS
 from mockbroker.core.actions.registry import ACTIONS
 from mockbroker.core.faults.effects.table import EFFECTS
 from mockbroker.server.config import ServerConfig, TopicSpec
@@ -99,10 +99,9 @@ class _Session:
         self._sim = sim
         self._rng = rng
         self._errors = errors
-        all_endpoints = endpoints(OwnRunApi(sim.server))
-        self._app = Starlette(routes=routes(all_endpoints))
+        self._app = Starlette(routes=routes(ENDPOINTS, OwnRunApi(sim.server)))
         self._endpoints = [
-            each for each in all_endpoints if not any(part in each.path for part in NOT_CALLED)
+            each for each in ENDPOINTS if not any(part in each.path for part in NOT_CALLED)
         ]
         faults = [each for each in self._endpoints if each.path in ("/v1/faults", "/v1/actions")]
         self._often = [each for each in faults if each.method == "POST"]
@@ -122,7 +121,7 @@ class _Session:
 
     # -- HTTP --------------------------------------------------------------------------------------
 
-    async def _call(self, endpoint: Endpoint) -> str:
+    async def _call(self, endpoint: Endpoint[Any]) -> str:
         rng = self._rng
         path = endpoint.path
         while "{" in path:
@@ -141,10 +140,10 @@ class _Session:
             raise Broken(f"an answer is 500 to {what}: {answer[:500]!r}")
         return what
 
-    def _body(self, endpoint: Endpoint) -> tuple[str, bytes]:
+    def _body(self, endpoint: Endpoint[Any]) -> tuple[str, bytes]:
         rng = self._rng
         if endpoint.lines is not None and rng.random() < 0.5:
-            lines = [_json(drawn(rng, endpoint.lines.item)) for _ in range(rng.randrange(4))]
+            lines = [_json(drawn(rng, endpoint.lines)) for _ in range(rng.randrange(4))]
             return NDJSON, self._perhaps_changed(b"\n".join(lines))
         if endpoint.body is None:
             return "application/json", b""
