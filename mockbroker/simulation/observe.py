@@ -397,9 +397,8 @@ def forwards_travel(cluster: Cluster) -> bool:
 def forwarding_ms(cluster: Cluster) -> int:
     """The longest delay of a forwarded request and its answer together."""
     delay_ms, controller_id = cluster.replication.network.delay_ms, cluster.controller_id
-    return max(
-        delay_ms(each, controller_id) + delay_ms(controller_id, each) for each in cluster.processes
-    )
+    both_ways = (delay_ms(n, controller_id) + delay_ms(controller_id, n) for n in cluster.processes)
+    return max(both_ways, default=0)
 
 
 def alters_at_once(cluster: Cluster, node_id: int) -> bool:
