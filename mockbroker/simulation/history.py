@@ -381,6 +381,8 @@ class History:
         # producers continue to use them.
         self._ever_given: set[tuple[int, int]] = set()
         self._given_twice: set[tuple[int, int]] = set()
+        # Producer ids and epochs whose transaction was ended by an EndTxn that raises no epoch.
+        self.ended_without_bump: set[tuple[int, int]] = set()
         self.running: set[str] = set()  # the clients that have not ended
         self.drained: list[Drained] = []
         self.draining: set[str] = set()  # the share groups whose last member has not ended
@@ -429,7 +431,8 @@ class History:
         second looks like a retry. So their acknowledgements prove nothing.
         """
         given = self.given.setdefault(transactional_id, [])
-        if any((each.producer_id, each.epoch) == (producer_id, epoch) for each in given):
+        again = any((each.producer_id, each.epoch) == (producer_id, epoch) for each in given)
+        if again and (producer_id, epoch) not in self.ended_without_bump:
             self.unfenced.append(
                 Unfenced(
                     f"{transactional_id} was given epoch {epoch} of producer {producer_id} twice"
@@ -466,7 +469,12 @@ class History:
         """
         for given in reversed(self.given.get(transactional_id, ())):
             if given.told < sent:
-                if given.producer_id == producer_id and given.epoch > epoch:
+                retried = (
+                    what == "END_TXN"
+                    and given.epoch == epoch + 1
+                    and (producer_id, given.epoch) in self.ended_without_bump
+                )
+                if given.producer_id == producer_id and given.epoch > epoch and not retried:
                     sentence = (
                         f"{what} under epoch {epoch} of producer {producer_id} was acknowledged, "
                         f"and {transactional_id} was given epoch {given.epoch} before"

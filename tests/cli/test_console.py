@@ -61,6 +61,7 @@ def look(client: HttpClient) -> None:
     ):
         refused = client.request(method, path, body)
         assert (refused.status, refused.body["title"]) == (409, "no cluster"), path
+    assert client.request("GET", "/v1/coordinator").status == 400  # it is wrong anywhere
 
 
 def test_without_a_file_the_address_is_that_of_the_cluster() -> None:

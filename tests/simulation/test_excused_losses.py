@@ -19,6 +19,7 @@ from mockbroker.simulation.script import Call
 from mockbroker.simulation.world import AT_ONCE_MAX, LivelockError, World
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.elect_leaders import ElectLeadersRequest
+from mockbroker_protocol.messages.share_acknowledge import ShareAcknowledgeRequest
 from tests.simulation.meddling import (
     append,
     batch_of,
@@ -123,6 +124,18 @@ def test_a_deposed_coordinator_answers_what_is_not_written_until_it_hears_of_it(
     world.laws.conclude()
     broken = "earlier generations are refused" in {v.law for v in world.laws.violations}
     assert broken is (knows or what == "commit")
+
+
+@pytest.mark.parametrize("waited_ms", [45_000, 60_000])
+def test_an_acknowledgement_waits_for_five_attempts_to_write_its_state(
+    world: World, waited_ms: int
+) -> None:
+    since_ms = world.clock.now_ms
+    world.clock.now_ms += waited_ms
+    request = ShareAcknowledgeRequest("g", "m", 1, topics=[])
+    world.laws.timed_out("m", Call(1, ApiKey.SHARE_ACKNOWLEDGE, 1, request, waited_ms), since_ms)
+    late = "requests are answered in time" in {v.law for v in world.laws.violations}
+    assert late is (waited_ms == 60_000)
 
 
 @pytest.mark.parametrize("by_ms", [1_000, 10_000])

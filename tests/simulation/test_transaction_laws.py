@@ -122,6 +122,30 @@ def test_an_epoch_may_be_given_again_after_a_restored_snapshot(world: World) -> 
     assert not history.unfenced
 
 
+@pytest.mark.parametrize(
+    ("what", "epoch", "without_bump", "excused"),
+    [
+        ("END_TXN", 2, True, True),
+        ("END_TXN", 2, False, False),
+        ("END_TXN", 1, True, False),
+        ("TXN_OFFSET_COMMIT", 2, True, False),
+    ],
+)
+def test_an_end_of_a_former_epoch_passes_for_a_retry_after_an_end_without_a_bump(
+    world: World, what: str, epoch: int, *, without_bump: bool, excused: bool
+) -> None:
+    history = world.history
+    history.epoch_given("tx", 7, 2)
+    history.epoch_given("tx", 7, 3)
+    if without_bump:
+        history.ended_without_bump.add((7, 3))
+    history.accepted(what, "tx", 7, epoch, history.turn())
+    assert (history.unfenced == []) is excused
+    history.unfenced.clear()
+    history.epoch_given("tx", 7, 3)
+    assert (history.unfenced == []) is without_bump
+
+
 def test_an_epoch_that_is_given_to_another_id_excuses_nothing(world: World) -> None:
     history, partition = world.history, partition_of(world)
     history.epoch_given("tx", 7, 2)

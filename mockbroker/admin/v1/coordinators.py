@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.core.cluster import Cluster
+from mockbroker.admin.v1.endpoint import Call
 from mockbroker.core.validation import ValidationError
 from mockbroker.core.views.coordinators import (
     CoordinatorView,
@@ -23,16 +24,17 @@ class CoordinatorQuery(msgspec.Struct):
     transactional_id: str | None = None
 
 
-@endpoints.view(
+@endpoints.get(
     "/v1/coordinator",
     "Coordinator and partition of a group or transactional id",
     query=CoordinatorQuery,
 )
-def coordinator(
-    cluster: Cluster, group: str | None, transactional_id: str | None
-) -> CoordinatorView:
+async def coordinator(api: Api, call: Call) -> CoordinatorView:
+    group, transactional_id = call.query.group, call.query.transactional_id
     if group is not None and transactional_id is None:
-        return group_coordinator_view(cluster, group)
+        return await api.cluster(lambda cluster: group_coordinator_view(cluster, group))
     if group is None and transactional_id is not None:
-        return transaction_coordinator_view(cluster, transactional_id)
+        return await api.cluster(
+            lambda cluster: transaction_coordinator_view(cluster, transactional_id)
+        )
     raise ValidationError("", "exactly one of group and transactional_id is required")

@@ -311,6 +311,8 @@ class TransactionalProducer(Writer, Reading):
         request = EndTxnRequest(
             self.settings.transactional_id, self.producer_id, self.epoch, commit
         )
+        if not self.versions.uses_tv2:
+            self.history.ended_without_bump.add((self.producer_id, self.epoch))
         response = yield from self._ask(ApiKey.END_TXN, request)
         if response.error_code:
             raise _Fatal

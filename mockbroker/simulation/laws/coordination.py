@@ -154,6 +154,9 @@ def _place(commit: Commit) -> int:
 _SLACK_MS = 1_000
 _COMMIT_MS = 5_000  # offsets.commit.timeout.ms
 _BETWEEN_BROKERS_MS = 30_000  # request.timeout.ms
+# Five attempts to write share state, each of share.coordinator.write.timeout.ms, and the backoffs
+# of 2, 4, 8 and 16 s between them (PersisterStateManager).
+_PERSISTED_MS = 5 * 5_000 + 30_000
 
 
 def longest_ms(call: Call, rebalance_ms: Mapping[str, int]) -> int:
@@ -180,6 +183,12 @@ def longest_ms(call: Call, rebalance_ms: Mapping[str, int]) -> int:
             longest_ms = _BETWEEN_BROKERS_MS
         case ApiKey.ADD_OFFSETS_TO_TXN | ApiKey.TXN_OFFSET_COMMIT:
             longest_ms = _BETWEEN_BROKERS_MS
+        case ApiKey.SHARE_FETCH:  # it may carry acknowledgements
+            longest_ms = request.max_wait_ms + _PERSISTED_MS
+        case ApiKey.SHARE_ACKNOWLEDGE | ApiKey.DELETE_GROUPS:
+            longest_ms = _PERSISTED_MS
+        case ApiKey.ALTER_SHARE_GROUP_OFFSETS | ApiKey.DELETE_SHARE_GROUP_OFFSETS:
+            longest_ms = _PERSISTED_MS
         case _:
             longest_ms = _COMMIT_MS
     return longest_ms + _SLACK_MS

@@ -166,7 +166,9 @@ class FencedStayFenced(HistoryLaw):
     """After InitProducerId has returned a newer epoch of a transactional id, no later request with
     an older one is acknowledged, and no epoch is returned twice, unless the coordinator has lost
     its state. No batch is acknowledged in a partition that its producer has not added. A partition
-    that has lost a marker has an open transaction, and accepts batches of it.
+    that has lost a marker has an open transaction, and accepts batches of it. An EndTxn that is one
+    epoch late passes for a retry where a producer without transaction version 2 has ended the next
+    transaction: the epoch then says nothing of who raised it (TransactionCoordinator).
     """
 
     name = "fenced producers stay fenced"
