@@ -9,10 +9,7 @@ from mockbroker.core.events import (
 )
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.replication.replica import Replica
-from mockbroker.simulation.history import (
-    Commit,
-    FetchedOffset,
-)
+from mockbroker.simulation.history import Commit, FetchedOffset, Owned
 from mockbroker.simulation.laws.base import TIME_GOES_ON
 from mockbroker.simulation.plan import Step
 from mockbroker.simulation.script import Call
@@ -208,3 +205,15 @@ def test_a_partition_that_a_reassignment_has_stranded_waits_for_an_operator(worl
     partition.replicas = [2, 3]
     partition.elr = (1,)
     assert world.unsettled() == []
+
+
+@pytest.mark.parametrize("client", ["first", "second"])
+def test_a_replaced_client_may_read_its_epoch_later_than_the_next(
+    world: World, client: str
+) -> None:
+    for name, epoch in (("first", 4), (client, 2)):
+        owned = Owned("consumer", "g", "instance", name, epoch, frozenset(), 0)
+        world.history.owned.append(owned)
+    world.laws.conclude()
+    broken = "partitions are owned once" in {v.law for v in world.laws.violations}
+    assert broken is (client == "first")

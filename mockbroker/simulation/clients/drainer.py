@@ -10,7 +10,7 @@ from mockbroker.simulation.script import Script, Sleep
 # Without records for longer than any acquisition lock (`swarm_queues`), and longer than a persister
 # may wait until it reads a state once more, all of them are decided.
 QUIET_MS = 40_000
-# A heartbeat comes with each round: a pause and a round take less than a session timeout.
+# A pause and a round take less than half a session timeout.
 _SHORT_PAUSE_MS, _PAUSE_MS = 200, 1_000
 
 
@@ -45,6 +45,7 @@ class ShareDrainer(ShareMember):
         """Whether a round brought records, or left a partition out."""
         acquired = self.history.counts["share records acquired"]
         failed = self.failures
+        self._interval_ms = 0  # a heartbeat comes with each round
         yield from self.round()
         every = {
             (topic_id, index)

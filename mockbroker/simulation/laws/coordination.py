@@ -17,18 +17,19 @@ _NEVER = sys.maxsize
 
 class OwnedOnce(HistoryLaw):
     """Within a generation of a classic group, and within an epoch of a consumer group, no partition
-    is assigned to two members. The generation or epoch of a member does not decrease.
+    is assigned to two members. The generation or epoch that a client has as a member does not
+    decrease. A client whose static member another one has taken may read its answer later.
     """
 
     name = "partitions are owned once"
 
     def conclude(self) -> None:
         owners: dict[tuple[str, int, tuple[str, int]], str] = {}
-        epochs: dict[tuple[str, str], int] = {}
+        epochs: dict[tuple[str, str, str], int] = {}
         for owned in self.judge.history.owned:
             if owned.group in self.judge.disrupted_groups:
                 continue
-            member = (owned.group, owned.member)
+            member = (owned.group, owned.member, owned.client)
             if owned.epoch < epochs.get(member, -1):
                 self.broken(
                     f"member {owned.member} of {owned.group} was given epoch {owned.epoch} "
