@@ -34,9 +34,14 @@ def test_a_group_is_upgraded_and_downgraded_while_it_works(
 
 def test_a_rolling_upgrade_of_every_member(kafka: Cluster, members: NewMembers) -> None:
     """One after the other, and no record is lost."""
-    values = fill(kafka, "t", 100)
     old = [members.classic("g", "t") for _ in range(2)]
-    members.until(lambda: sum(len(member.owned) for member in old) == 4)
+    members.until(
+        lambda: (
+            look_classic(kafka, "g").state == "Stable"
+            and [len(member.owned) for member in old] == [2, 2]
+        )
+    )
+    values = fill(kafka, "t", 100)
     members.collect(len(values))
     for member in old:
         member.commit()
