@@ -83,19 +83,9 @@ async def partitions(api: Api, call: Call) -> PartitionPage:
     problems=(404,),
 )
 async def browse(api: Api, call: Call) -> BatchPage:
-    return await _browse(api, call.path["topic"], call.path["partition"], call.query)
-
-
-endpoints.show(
-    "/v1/topics/{topic}/configs",
-    "Its configs with their sources",
-    topic_config_views,
-    problems=(404,),
-)
-
-
-async def _browse(api: Api, topic: str, index: int, query: BatchesQuery) -> BatchPage:
     """Several reads, so that requests of clients come between them."""
+    topic, index = call.path["topic"], call.path["partition"]
+    query: BatchesQuery = call.query
 
     def first(cluster: Cluster) -> int:
         if query.timestamp_ms is None:
@@ -123,6 +113,14 @@ async def _browse(api: Api, topic: str, index: int, query: BatchesQuery) -> Batc
     return await api.cluster(
         lambda c: _page(c, topic, index, query.broker, shown, position, looked_at)
     )
+
+
+endpoints.show(
+    "/v1/topics/{topic}/configs",
+    "Its configs with their sources",
+    topic_config_views,
+    problems=(404,),
+)
 
 
 def _page(

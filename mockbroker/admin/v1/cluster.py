@@ -38,7 +38,7 @@ RECORDS_MAX = 1_000
 endpoints = ApiEndpoints()
 
 TOPIC = "/v1/topics/{topic}"
-PARTITION = "/v1/topics/{topic}/partitions/{partition:number}"
+PARTITION = TOPIC + "/partitions/{partition:number}"
 GONE = (404,)
 
 
