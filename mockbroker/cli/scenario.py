@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
@@ -33,6 +32,7 @@ from mockbroker.core.journal.verify import Expectation, JournalGapError, explain
 from mockbroker.core.journal.waiting import Waiter
 from mockbroker.core.quiescence import QuiescenceWatch, unsettled
 from mockbroker.core.validation import ValidationError
+from mockbroker.server.clock import real_time
 from mockbroker.server.clock.adjustable_clock import AdjustableClock
 from mockbroker.server.cluster_server import ClusterServer
 from mockbroker.server.config import ServerError
@@ -75,16 +75,14 @@ class Run:
 
     async def wait(self, wait: Wait) -> None:
         matcher = EventMatcher(wait.match, self._cluster.runtime.now_ms())
-        enough = threading.Event()
+        enough = trio.Event()
         waiter = Waiter(self._journal, self._reader, matcher, wait.count, enough.set)
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._cancel_after_command, nursery.cancel_scope)
-                # Waiting is in real time, independent of the cluster's clock.
-                await trio.to_thread.run_sync(
-                    enough.wait, wait.timeout / 1000, abandon_on_cancel=True
-                )
-                nursery.cancel_scope.cancel()
+            with real_time.move_on_after(wait.timeout / 1000):
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._cancel_after_command, nursery.cancel_scope)
+                    await enough.wait()
+                    nursery.cancel_scope.cancel()
         finally:
             waiter.stop()
         if not enough.is_set():
@@ -102,12 +100,8 @@ class Run:
         scope.cancel()
 
     async def settle(self, timeout_ms: int) -> None:
-        with trio.CancelScope() as scope:
-            timer = _after_real_time(timeout_ms, scope)
-            try:
-                await self._settled()
-            finally:
-                timer.cancel()
+        with real_time.move_on_after(timeout_ms / 1000) as scope:
+            await self._settled()
         if scope.cancelled_caught:
             raise ScenarioFailedError("; ".join(unsettled(self._cluster)))
 
@@ -155,15 +149,6 @@ class Run:
 
     def now(self) -> str:
         return _clock_time(self._cluster.runtime.now_ms())
-
-
-def _after_real_time(timeout_ms: int, scope: trio.CancelScope) -> threading.Timer:
-    """Cancel the scope after real time: the clock of this run is the cluster's."""
-    token = trio.lowlevel.current_trio_token()
-    timer = threading.Timer(timeout_ms / 1000, token.run_sync_soon, (scope.cancel,))
-    timer.daemon = True
-    timer.start()
-    return timer
 
 
 def _clock_time(at_ms: int) -> str:

@@ -59,23 +59,22 @@ def _brokers(node_ids: list[int]) -> str:
 
 
 class QuiescenceWatch:
-    """Calls `done` once a cluster is at rest, perhaps now. Call `stop` to end the watch.
+    """Calls `settled` whenever a cluster is at rest, perhaps now. Call `stop` to end the watch.
 
     It must be used in the cluster's thread.
     """
 
-    def __init__(self, cluster: Cluster, done: Callable[[], None]) -> None:
+    def __init__(self, cluster: Cluster, settled: Callable[[], None]) -> None:
         self._cluster = cluster
-        self._done = done
+        self._settled = settled
         self._is_over = self._is_scheduled = False
         cluster.runtime.on_event.append(self._schedule_check)
         self._check()
 
     def stop(self) -> None:
         """End the watch."""
-        if not self._is_over:
-            self._is_over = True
-            self._cluster.runtime.on_event.remove(self._schedule_check)
+        self._is_over = True
+        self._cluster.runtime.on_event.remove(self._schedule_check)
 
     def _schedule_check(self, event: Event) -> None:  # noqa: ARG002
         """Check in the next turn, because other events may follow."""
@@ -89,8 +88,7 @@ class QuiescenceWatch:
             return
         self._elect()
         if not unsettled(self._cluster):
-            self.stop()
-            self._done()
+            self._settled()
 
     def _elect(self) -> None:
         for topic in list(self._cluster.topics.values()):

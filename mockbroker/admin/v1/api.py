@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
 from mockbroker.admin.bridge import Bridge
 from mockbroker.admin.v1.problems import ProblemError
+from mockbroker.server.clock import real_time
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
@@ -141,22 +141,8 @@ class OwnRunApi(ClusterApi):
     async def run(self, function: Callable[[], Awaitable[T]], timeout_s: float) -> T:  # noqa: ARG002
         return await function()
 
-    @contextmanager
-    def limit(self, timeout_s: float) -> Iterator[trio.CancelScope]:
-        token = trio.lowlevel.current_trio_token()
-        with trio.CancelScope() as scope:
-
-            def expire() -> None:
-                with suppress(trio.RunFinishedError):
-                    token.run_sync_soon(scope.cancel)
-
-            timer = threading.Timer(timeout_s, expire)
-            timer.daemon = True
-            timer.start()
-            try:
-                yield scope
-            finally:
-                timer.cancel()
+    def limit(self, timeout_s: float) -> AbstractContextManager[trio.CancelScope]:
+        return real_time.move_on_after(timeout_s)
 
 
 class SavedApi(Api):
@@ -194,33 +180,3 @@ class SavedApi(Api):
 
     def limit(self, timeout_s: float) -> AbstractContextManager[trio.CancelScope]:
         return trio.move_on_after(timeout_s)
-
-
-class Signal:
-    """An event set in the cluster's thread and awaited in the endpoint's."""
-
-    def __init__(self) -> None:
-        self._here = trio.lowlevel.current_trio_token()
-        self._event = trio.Event()
-        self._is_set = False
-
-    def set(self) -> None:
-        """Called in any thread. Until somebody waits again, further calls cost nothing: each would
-        be a system call, for each entry of the journal.
-        """
-        if self._is_set:
-            return
-        self._is_set = True
-        try:
-            self._here.run_sync_soon(self._wake)
-        except trio.RunFinishedError:
-            return  # the admin side has stopped
-
-    def _wake(self) -> None:
-        self._event.set()
-
-    async def wait(self) -> None:
-        """Wait until it is set, and unset it. What happened before is then to be looked at."""
-        await self._event.wait()
-        self._event = trio.Event()
-        self._is_set = False

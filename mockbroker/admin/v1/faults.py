@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 import msgspec
-import trio
 
-from mockbroker.admin.bridge import ClusterUnavailableError
-from mockbroker.admin.v1.api import Api, Signal
+from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.declaring import ApiEndpoints
 from mockbroker.admin.v1.endpoint import Call, Text
 from mockbroker.admin.v1.problems import ProblemError
+from mockbroker.admin.v1.waiting import Stop, observe, until
 from mockbroker.core.actions import ACTIONS, parse_action
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.faults.engine import ActiveRule, FaultEngine, engine_of
@@ -22,7 +20,7 @@ from mockbroker.core.faults.holds import Held
 from mockbroker.core.faults.rules import api_name, parse_plan
 from mockbroker.core.faults.schemas import InputSchemas
 from mockbroker.core.journal.plain import plain
-from mockbroker.core.log.compaction import CompactionJob
+from mockbroker.core.log.compaction import CompactionJob, CompactionResult
 from mockbroker.core.validation import Ms, Range, ValidationError, to_data
 
 T = TypeVar("T")
@@ -164,19 +162,20 @@ async def remove(api: Api, call: Call) -> None:
 @endpoints.post(f"{ONE}/wait", "Wait until a rule has fired", body=HitsWait, problems=(404, 408))
 async def wait(api: Api, call: Call) -> RuleView:
     wanted: HitsWait = call.body
-    signal = Signal()
+    rule = await _engine(api, lambda engine: engine.rule(call.path["name"]))
 
-    def watch(engine: FaultEngine) -> ActiveRule:
-        rule = engine.rule(call.path["name"])
-        rule.when_hit(wanted.hits, signal.set)
-        return rule
+    def fired(cluster: Cluster) -> RuleView | None:
+        return _rule(engine_of(cluster), rule) if rule.hits >= wanted.hits else None
 
-    rule = await _engine(api, watch)
-    with api.limit(wanted.timeout_ms / 1000) as waiting:
-        await signal.wait()
-    view = await _engine(api, lambda engine: _rule(engine, rule))
-    if waiting.cancelled_caught:
-        detail = f"not {wanted.hits} hits in {wanted.timeout_ms} ms: {view.why}"
+    view = await until(
+        api,
+        lambda _, changed: rule.when_hit(wanted.hits, changed),
+        fired,
+        wanted.timeout_ms / 1000,
+    )
+    if view is None:
+        why = await _engine(api, lambda engine: str(engine.explain_rule(rule)))
+        detail = f"not {wanted.hits} hits in {wanted.timeout_ms} ms: {why}"
         raise ProblemError(408, "timeout", detail)
     return view
 
@@ -202,31 +201,17 @@ async def held(api: Api, _: Call) -> list[HeldView]:
 async def wait_held(api: Api, call: Call) -> HeldView:
     """The oldest held exchange, as soon as there is one."""
     wanted: HeldWait = call.body
-    signal = Signal()
 
-    def on_fault(what: str, _cause: str, _details: object) -> None:
-        if what == "held":
-            signal.set()
+    def watch(cluster: Cluster, changed: Callable[[], None]) -> Stop:
+        return observe(engine_of(cluster).on_fault, lambda *_: changed())
 
-    def watch(engine: FaultEngine) -> None:
-        engine.on_fault.append(on_fault)
-        if engine.held:
-            signal.set()
+    def oldest(cluster: Cluster) -> HeldView | None:
+        return next((_held(each) for each in engine_of(cluster).held.values()), None)
 
-    def oldest(engine: FaultEngine) -> HeldView | None:
-        return next((_held(each) for each in engine.held.values()), None)
-
-    await _engine(api, watch)
-    try:
-        with api.limit(wanted.timeout_ms / 1000):
-            while True:
-                await signal.wait()
-                if (found := await _engine(api, oldest)) is not None:
-                    return found
-    finally:
-        with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):
-            await _engine(api, lambda engine: engine.on_fault.remove(on_fault))
-    raise ProblemError(408, "timeout", f"nothing is held after {wanted.timeout_ms} ms")
+    found = await until(api, watch, oldest, wanted.timeout_ms / 1000)
+    if found is None:
+        raise ProblemError(408, "timeout", f"nothing is held after {wanted.timeout_ms} ms")
+    return found
 
 
 @endpoints.post(f"{HELD}/{{id:number}}", "Release a held request", body=Release, problems=GONE)
@@ -246,24 +231,25 @@ async def act(api: Api, call: Call) -> ActionView:
         raise ValidationError("", "give one action: {NAME: {arguments}}")
     [(name, data)] = call.body.items()
     arguments = parse_action(name, data)
-    signal = Signal()
-
-    def carry_out(cluster: Cluster) -> object:
-        result: object = cluster.perform(ACTIONS[name], arguments)
-        if isinstance(result, CompactionJob):
-            result.on_done = lambda _: signal.set()
-        return result
-
-    result = await api.cluster(carry_out)
+    result: object = await api.cluster(lambda cluster: cluster.perform(ACTIONS[name], arguments))
     if isinstance(result, CompactionJob):
-        with api.limit(COMPACTION_TIMEOUT_S) as waiting:
-            await signal.wait()
-        if waiting.cancelled_caught:
-            raise ProblemError(
-                408, "timeout", f"the compaction goes on after {COMPACTION_TIMEOUT_S:.0f} s"
-            )
-        result = result.results
+        result = await _compacted(api, result)
     return ActionView(name, cast("dict[str, Any]", to_data(arguments)), result)
+
+
+async def _compacted(api: Api, job: CompactionJob) -> list[CompactionResult]:
+    """The results of a compaction, once it is done. Raises ProblemError after a time limit."""
+    results = await until(
+        api,
+        lambda _, changed: observe(job.on_done, changed),
+        lambda _: job.results if job.done else None,
+        COMPACTION_TIMEOUT_S,
+    )
+    if results is None:
+        raise ProblemError(
+            408, "timeout", f"the compaction goes on after {COMPACTION_TIMEOUT_S:.0f} s"
+        )
+    return results
 
 
 async def _engine(api: Api, function: Callable[[FaultEngine], T]) -> T:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from typing import Annotated, Literal
 
 import msgspec
-import trio
 
-from mockbroker.admin.bridge import ClusterUnavailableError
-from mockbroker.admin.v1.api import Api, Signal
+from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.declaring import ApiEndpoints
 from mockbroker.admin.v1.endpoint import Call
 from mockbroker.admin.v1.problems import ProblemError
+from mockbroker.admin.v1.waiting import observe, until
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.events import Event
 from mockbroker.core.validation import Count, Length, Ms, Range, ValidationError, nearest
 from mockbroker.core.views.groups import GroupView, LagView, group_view, group_views, lag_views
 from mockbroker.server.group_offsets import (
@@ -107,29 +104,15 @@ class OffsetsQuery(msgspec.Struct):
 )
 async def wait(api: Api, call: Call) -> GroupView:
     wanted: GroupWait = call.body
-    signal = Signal()
-
-    def follow(_event: Event) -> None:
-        signal.set()
-
-    def look(cluster: Cluster) -> GroupView | None:
-        named = (each for each in group_views(cluster) if each.group == wanted.group)
-        return next(named, None)
-
-    await api.cluster(lambda cluster: cluster.runtime.on_event.append(follow))
-    found = None
-    try:
-        with api.limit(wanted.timeout_ms / 1000):
-            while True:
-                found = await api.cluster(look)
-                if found is not None and _is_wanted(found, wanted):
-                    return found
-                await signal.wait()
-    finally:
-        with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):
-            await api.cluster(lambda cluster: cluster.runtime.on_event.remove(follow))
-    known = await api.cluster(lambda cluster: [each.group for each in group_views(cluster)])
-    raise ProblemError(408, "timeout", _not_in_time(wanted, found, known))
+    found = await until(
+        api,
+        lambda cluster, changed: observe(cluster.runtime.on_event, lambda _: changed()),
+        lambda cluster: _in_state(cluster, wanted),
+        wanted.timeout_ms / 1000,
+    )
+    if found is None:
+        raise ProblemError(408, "timeout", await api.cluster(lambda c: _not_in_time(c, wanted)))
+    return found
 
 
 @endpoints.view(f"{GROUP}/offsets", "Its committed offsets, and its lag", problems=GONE)
@@ -222,17 +205,26 @@ async def _operate(api: Api, function: Callable[[Cluster], Awaitable[None]]) -> 
     )
 
 
-def _not_in_time(wanted: GroupWait, found: GroupView | None, known: list[str]) -> str:
+def _in_state(cluster: Cluster, wanted: GroupWait) -> GroupView | None:
+    """The group, if it is in the wanted state."""
+    found = _named(cluster, wanted.group)
+    if found is None or found.state != wanted.state:
+        return None
+    return found if wanted.members in (None, len(found.members)) else None
+
+
+def _named(cluster: Cluster, group: str) -> GroupView | None:
+    return next((each for each in group_views(cluster) if each.group == group), None)
+
+
+def _not_in_time(cluster: Cluster, wanted: GroupWait) -> str:
     """The state of a group that was not in the wanted state in time."""
+    found = _named(cluster, wanted.group)
     members = "" if wanted.members is None else f" with {wanted.members} members"
     state = (
-        f"does not exist{nearest(wanted.group, known)}"
+        f"does not exist{nearest(wanted.group, [each.group for each in group_views(cluster)])}"
         if found is None
         else f"is {found.state} with {len(found.members)} members"
     )
     within = f"in {wanted.timeout_ms} ms"
     return f"group {wanted.group!r} is not {wanted.state}{members} {within}: it {state}"
-
-
-def _is_wanted(found: GroupView, wanted: GroupWait) -> bool:
-    return found.state == wanted.state and wanted.members in (None, len(found.members))

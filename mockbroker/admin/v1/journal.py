@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 from typing import Annotated
 
 import msgspec
 import trio
 
 from mockbroker.admin.bridge import ClusterBusyError, ClusterUnavailableError
-from mockbroker.admin.v1.api import Api, Signal
+from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.declaring import ApiEndpoints
 from mockbroker.admin.v1.endpoint import Call, Stream
 from mockbroker.admin.v1.problems import ProblemError
+from mockbroker.admin.v1.waiting import Stop, observe, watching
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.journal.events import WIRE_KINDS, JournalEvent
 from mockbroker.core.journal.filters import EventMatcher, Filter
@@ -219,21 +220,20 @@ async def _matching(
     """All matching events, past ones first, without an end."""
     journal = api.journal
     reader = JournalReader(journal, api.topic_name)
-    signal = Signal()
+    position: ReaderPosition | None = None
 
-    def follow(_entry: object) -> None:
-        signal.set()
+    def follow(changed: Callable[[], None]) -> Stop:
+        nonlocal position
+        position = reading = journal.readers.add(after)
+        unfollow = observe(journal.followers, lambda _: changed())
 
-    def begin() -> ReaderPosition:
-        journal.followers.append(follow)
-        return journal.readers.add(after)
+        def stop() -> None:
+            unfollow()
+            reading.close()
 
-    def end() -> None:
-        journal.followers.remove(follow)
-        position.close()
+        return stop
 
-    position = await api.read(begin)
-    try:
+    async with watching(api, follow) as signal:
         while True:
             try:
                 events, last = await _page(api, reader, after, messages=True, position=position)
@@ -245,10 +245,6 @@ async def _matching(
                     yield event
             if after >= last:
                 await signal.wait()
-    finally:
-        # The cluster may have stopped.
-        with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):
-            await api.read(end)
 
 
 async def _follow(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import msgspec
-import trio
 
-from mockbroker.admin.bridge import ClusterUnavailableError
-from mockbroker.admin.v1.api import Api, Signal
+from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.declaring import ApiEndpoints
 from mockbroker.admin.v1.endpoint import Call
 from mockbroker.admin.v1.problems import ProblemError
+from mockbroker.admin.v1.waiting import until
+from mockbroker.core.cluster import Cluster
 from mockbroker.core.quiescence import QuiescenceWatch, unsettled
 from mockbroker.core.validation import Ms
 
@@ -40,17 +38,18 @@ class SettledView(msgspec.Struct, frozen=True):
 )
 async def settle(api: Api, call: Call) -> SettledView:
     wanted: SettleWait = call.body
-    signal = Signal()
-    watch = await api.cluster(lambda cluster: QuiescenceWatch(cluster, signal.set))
-    try:
-        with api.limit(wanted.timeout_ms / 1000) as waiting:
-            await signal.wait()
-    finally:
-        with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):
-            await api.cluster(lambda _: watch.stop())
-    if waiting.cancelled_caught:
+
+    def at_rest(cluster: Cluster) -> SettledView | None:
+        return None if unsettled(cluster) else SettledView(cluster.runtime.now_ms())
+
+    view = await until(
+        api,
+        lambda cluster, changed: QuiescenceWatch(cluster, changed).stop,
+        at_rest,
+        wanted.timeout_ms / 1000,
+    )
+    if view is None:
         reasons = await api.cluster(unsettled)
         found = "; ".join(reasons[:REASONS_MAX]) or "it is by now"
-        detail = f"not at rest in {wanted.timeout_ms} ms: {found}"
-        raise ProblemError(408, "timeout", detail)
-    return SettledView(await api.cluster(lambda cluster: cluster.runtime.now_ms()))
+        raise ProblemError(408, "timeout", f"not at rest in {wanted.timeout_ms} ms: {found}")
+    return view

@@ -6,21 +6,19 @@ import base64
 import binascii
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
 from typing import Annotated, Any, NamedTuple, cast
 
 import msgspec
-import trio
 
-from mockbroker.admin.bridge import ClusterUnavailableError
-from mockbroker.admin.v1.api import Api, Signal
+from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.declaring import ApiEndpoints
 from mockbroker.admin.v1.endpoint import Call, Line, LineError
 from mockbroker.admin.v1.problems import Problem, ProblemError, problem_of
+from mockbroker.admin.v1.waiting import until
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.faults.schemas import InputSchemas
 from mockbroker.core.validation import Count, Length, Ms, Range, ValidationError, convert
-from mockbroker.core.views.stored import StoredPage, TopicWatch, stored_page
+from mockbroker.core.views.stored import StoredPage, TopicWatch, record_count, stored_page
 from mockbroker.server.appending import TIMEOUT_MS, Appender, AppendError
 from mockbroker_protocol.records import Record
 
@@ -157,15 +155,21 @@ def read(
 @endpoints.post(f"{RECORDS}/wait", "Wait until it holds so many records", body=RecordsWait)
 async def wait(api: Api, call: Call) -> RecordsView:
     wanted: RecordsWait = call.body
-    signal = Signal()
-    watch = await api.cluster(lambda c: TopicWatch(c, call.path["topic"], wanted.count, signal.set))
-    try:
-        with api.limit(wanted.timeout_ms / 1000):
-            await signal.wait()
-        return RecordsView(await api.cluster(lambda _: watch.count))
-    finally:
-        with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):
-            await api.cluster(lambda _: watch.stop())
+    topic: str = call.path["topic"]
+
+    def enough(cluster: Cluster) -> int | None:
+        count = record_count(cluster, topic)
+        return count if count >= wanted.count else None
+
+    count = await until(
+        api,
+        lambda cluster, changed: TopicWatch(cluster, topic, wanted.count, changed).stop,
+        enough,
+        wanted.timeout_ms / 1000,
+    )
+    if count is None:
+        count = await api.cluster(lambda cluster: record_count(cluster, topic))
+    return RecordsView(count)
 
 
 def _given(body: object) -> list[Placed]:

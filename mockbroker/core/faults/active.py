@@ -137,12 +137,20 @@ class ActiveRule:
         times = self.rule.when.times
         return None if times is None else max(0, times - self.hits)
 
-    def when_hit(self, hits: int, call: Callable[[], None]) -> None:
-        """Call `call` once, when the rule has fired `hits` times in all."""
+    def when_hit(self, hits: int, call: Callable[[], None]) -> Callable[[], None]:
+        """Call `call` once, when the rule has fired `hits` times in all. Returns a function that
+        withdraws the call.
+        """
+        waiter = (hits, call)
         if self.hits >= hits:
             call()
         else:
-            self._waiters.append((hits, call))
+            self._waiters.append(waiter)
+
+        def withdraw() -> None:
+            self._waiters = [each for each in self._waiters if each is not waiter]
+
+        return withdraw
 
     @property
     def is_removed(self) -> bool:

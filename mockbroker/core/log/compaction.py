@@ -48,7 +48,6 @@ class CompactionJob:
         *,
         roll: bool,
         on_demand: bool,
-        on_done: Callable[[list[CompactionResult]], None] | None = None,
     ) -> None:
         self.results: list[CompactionResult] = []
         self.done = False
@@ -56,7 +55,7 @@ class CompactionJob:
         self._partitions = partitions
         self._roll = roll
         self._on_demand = on_demand
-        self.on_done = on_done  # called with the results once the job is done
+        self.on_done: list[Callable[[], None]] = []  # called once the job is done
         self._work = self._cleanings()
         self._current: tuple[Partition, DistinctLog, Cleaning] | None = None
 
@@ -74,8 +73,8 @@ class CompactionJob:
             self._current = next(self._work, None)
         if self._current is None:
             self.done = True
-            if self.on_done is not None:
-                self.on_done(self.results)
+            for observer in self.on_done:
+                observer()
             return True
         partition, own, cleaning = self._current
         try:

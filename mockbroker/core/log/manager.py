@@ -11,7 +11,7 @@ Source: LogManager.cleanupLogs, LogCleaner.CleanerThread, LogCleanerManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.errors import ApiError
@@ -24,7 +24,7 @@ from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.log.cleaner import SkewOf
-    from mockbroker.core.log.compaction import CompactionJob, CompactionResult
+    from mockbroker.core.log.compaction import CompactionJob
     from mockbroker.core.metadata.topic import Topic
     from mockbroker.core.replication.partition import Partition, PartitionKey
     from mockbroker.core.services import Services
@@ -195,12 +195,7 @@ class LogManager:
         return lambda log, index: skew_ms - added.added_ms(log, index)
 
     def start_compaction(
-        self,
-        topic: str | None,
-        index: int | None,
-        *,
-        roll: bool,
-        on_done: Callable[[list[CompactionResult]], None] | None = None,
+        self, topic: str | None, index: int | None, *, roll: bool
     ) -> CompactionJob:
         """A job that compacts now, with any dirty ratio; the caller runs it or `run_in_slices`.
 
@@ -215,7 +210,7 @@ class LogManager:
                 ErrorCode.POLICY_VIOLATION, f"Topic {topic!r} has no cleanup.policy=compact."
             )
         compacted = [partition for partition in selected if partition.topic.configs.compacted]
-        return CompactionJob(self, compacted, roll=roll, on_demand=True, on_done=on_done)
+        return CompactionJob(self, compacted, roll=roll, on_demand=True)
 
     def run_in_slices(self, job: CompactionJob) -> None:
         """Run a job in slices, between the requests of clients."""
@@ -245,7 +240,7 @@ class LogManager:
             self._end_round(compacted)
             return
 
-        def done(_: list[CompactionResult]) -> None:
+        def done() -> None:
             self._job = None
             self._end_round(compacted)
             for partition in compacted:
@@ -253,7 +248,8 @@ class LogManager:
                 if at_ms is not None and not partition.deleted:
                     self._cleaner.schedule(partition, at_ms)
 
-        job = CompactionJob(self, compacted, roll=False, on_demand=False, on_done=done)
+        job = CompactionJob(self, compacted, roll=False, on_demand=False)
+        job.on_done.append(done)
         if not job.step(RECORDS_PER_SLICE):
             self._job = job
             self.run_in_slices(job)

@@ -69,6 +69,12 @@ def stored_page(
     return StoredPage(found, None)
 
 
+def record_count(cluster: Cluster, topic: str) -> int:
+    """The number of records in a topic, without control records; 0 if there is no such topic."""
+    partitions = cluster.topics[topic].partitions if topic in cluster.topics else ()
+    return sum(header.count for part in partitions for header, _ in _data_batches(part))
+
+
 def _records(partition: Partition, first: int) -> Iterator[StoredRecord]:
     for header, batch in _data_batches(partition):
         if header.next_offset <= first:
@@ -105,19 +111,20 @@ def _data_batches(partition: Partition) -> Iterator[tuple[BatchHeader, memoryvie
 
 
 class TopicWatch:
-    """Calls `reached` when a topic, which need not exist yet, has `n` records or more."""
+    """Calls `changed` for changes of a topic, which need not exist yet, that may have `n` records.
 
-    def __init__(self, cluster: Cluster, topic: str, n: int, reached: Callable[[], None]) -> None:
+    The difference of a log's offsets is a cheap upper bound of its records.
+    """
+
+    def __init__(self, cluster: Cluster, topic: str, n: int, changed: Callable[[], None]) -> None:
         self._cluster = cluster
         self._name = topic
         self._n = n
-        self._reached = reached
+        self._changed = changed
         self._watched: list[Partition] = []
         cluster.on_topic_created.append(self._created)
         if topic in cluster.topics:
             self._created(cluster.topics[topic])
-        elif n == 0:
-            reached()
 
     def stop(self) -> None:
         """End the watch."""
@@ -126,15 +133,9 @@ class TopicWatch:
             partition.unwatch(self)
 
     def partition_changed(self, partition: Partition) -> None:  # noqa: ARG002
-        # The difference of offsets is a cheap upper bound; only then are batches counted.
         offsets = sum(part.log_end_offset - part.log_start_offset for part in self._watched)
-        if offsets >= self._n and self.count >= self._n:
-            self._reached()
-
-    @property
-    def count(self) -> int:
-        """The number of records in the topic."""
-        return sum(header.count for part in self._watched for header, _ in _data_batches(part))
+        if offsets >= self._n:
+            self._changed()
 
     def _created(self, topic: Topic) -> None:
         if topic.name != self._name:

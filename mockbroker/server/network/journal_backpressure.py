@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import threading
-from contextlib import suppress
 
 import trio
 
 from mockbroker.core.journal.journal import Journal
 from mockbroker.core.journal.reader_positions import ReaderPosition
+from mockbroker.server.clock.real_time import call_after
 
 # The time for which clients wait for a stalled reader: less than their request timeout. Real time,
 # because the cluster's clock may be frozen.
@@ -28,17 +27,9 @@ async def room_in(journal: Journal) -> None:
 
 
 def _check_later(journal: Journal) -> None:
-    """Check the readers after READER_TIMEOUT_S, by a thread: no clock of this run is real time."""
-    here = trio.lowlevel.current_trio_token()
+    """Check the readers after READER_TIMEOUT_S."""
     seen = journal.readers.positions()
-
-    def ring() -> None:
-        with suppress(trio.RunFinishedError):
-            here.run_sync_soon(_check, journal, seen)
-
-    timer = threading.Timer(READER_TIMEOUT_S, ring)
-    timer.daemon = True
-    timer.start()
+    call_after(READER_TIMEOUT_S, lambda: _check(journal, seen))
 
 
 def _check(journal: Journal, seen: dict[ReaderPosition, int]) -> None:

@@ -109,6 +109,17 @@ def test_waiters_for_hits_are_called_once(asking: Asking) -> None:
     assert told == ["two", "at once"]
 
 
+def test_a_waiter_for_hits_can_be_withdrawn(asking: Asking) -> None:
+    rule = asking.add(name="x", do=LOOK)
+    told: list[str] = []
+    withdraw = rule.when_hit(1, lambda: told.append("withdrawn"))
+    rule.when_hit(1, lambda: told.append("kept"))
+    withdraw()
+    asking.produce()
+    withdraw()
+    assert told == ["kept"]
+
+
 def test_explain_counts_the_first_failed_condition(asking: Asking) -> None:
     rule = asking.add(
         name="x",
