@@ -81,7 +81,6 @@ class FastRun:
         self._lives: dict[str, int] = {}  # how often each client has started
         self._runners: dict[str, _Runner] = {}
         self._backlog: dict[int, list[Callable[[], None]]] = {}
-        self._changed_ms: dict[int, int] = {}  # the last stop, pause or start of a broker
         self._ended: Counter[int] = Counter()  # the ended processes of each broker
         self._muted_until_ms: dict[int, int] = {}  # by connection id
         self._responses: dict[tuple[ApiKey, int, bytes], Any] = {}  # decoded answers
@@ -281,7 +280,7 @@ class FastRun:
                 return
             response = response.response
         if turn == runner.turn:
-            self.world.laws.served(runner.client, call, response)
+            self.world.laws.served(runner.client, call, response, since_ms=runner.since_ms)
         self.answer(runner, turn, call, response)
 
     def handle(self, context: RequestContext, request: Any, api: Api) -> Any:
@@ -295,7 +294,9 @@ class FastRun:
 
     def _completed(self, runner: _Runner, turn: int, call: Call, parked: Parked[Any]) -> None:
         if turn == runner.turn:
-            self.world.laws.served(runner.client, call, parked.response, late=True)
+            self.world.laws.served(
+                runner.client, call, parked.response, since_ms=runner.since_ms, late=True
+            )
         self.when_running(call.node_id, lambda: self.answer(runner, turn, call, parked.response))
 
     def when_running(self, node_id: int, act: Callable[[], None]) -> None:
@@ -320,8 +321,6 @@ class FastRun:
                 self._drop(runner)
                 return
             response = digested = None
-        if call.api_key is ApiKey.PRODUCE and response is not None and self._was_free(runner, call):
-            self.world.laws.produced(call, response)
         self.world.laws.heard(runner.client, call, response)
         self.world.digest.add(self.clock.now_ms, runner.client.name, digested)
         runner.call = None
@@ -384,10 +383,7 @@ class FastRun:
 
     def _was_free(self, runner: _Runner, call: Call) -> bool:
         """Whether the broker ran all the time since the call, and no rule fired for it."""
-        broker = self.world.cluster.processes.get(call.node_id)
-        if runner.ruled or broker is None or broker.state != RUNNING:
-            return False
-        return self._changed_ms.get(call.node_id, 0) < runner.since_ms
+        return not runner.ruled and self.world.has_run_since(call.node_id, runner.since_ms)
 
     # -- brokers -----------------------------------------------------------------------------------
 
@@ -397,7 +393,6 @@ class FastRun:
 
     def _broker_changed(self, broker: Broker) -> None:
         node_id = broker.node_id
-        self._changed_ms[node_id] = self.clock.now_ms
         if broker.state == RUNNING:
             for later in self._backlog.pop(node_id, ()):
                 later()
@@ -417,8 +412,6 @@ class FastRun:
                 self._drop(runner)
             for node_id in list(runner.connections):
                 self._close(runner, node_id)
-        for node_id in self.world.cluster.processes:
-            self._changed_ms[node_id] = self.clock.now_ms
         self.world.cluster.on_broker_state.append(self._broker_changed)
 
     def _restored(self) -> None:

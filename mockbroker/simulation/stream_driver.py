@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -70,9 +71,11 @@ class StreamDriver:
         troubles: Troubles = NO_TROUBLES,
         on_call: Callable[[Call], None] | None = None,
         on_call_done: Callable[[Call, object, int], None] | None = None,
+        correlation_ids: Iterator[int] | None = None,
     ) -> None:
         """`on_call` gets each call before it is made; `on_call_done` gets it afterwards, with its
-        answer or exception and the time of the call (ms since the epoch).
+        answer or exception and the time of the call (ms since the epoch). `correlation_ids` are
+        those of the requests, in order; other drivers may take from them as well.
         """
         self._sim = sim
         self._client_id = client_id
@@ -86,6 +89,8 @@ class StreamDriver:
         self._script: Script | None = None
         self._over = False
         self._scope = trio.CancelScope()
+        self._correlation_ids = count(1) if correlation_ids is None else correlation_ids
+        self.awaited: int | None = None  # the correlation id of the request in flight
         self.counts: Counter[str] = Counter()
 
     async def run(self, script: Script) -> None:
@@ -138,6 +143,7 @@ class StreamDriver:
 
     def _end(self, *, reset: bool) -> None:
         self._over = True
+        self.awaited = None
         if self._script is not None:
             self._script.close()
         for wire in self._wires.values():
@@ -152,7 +158,9 @@ class StreamDriver:
                 wire = self._wires[call.node_id] = await self._connected(call.node_id)
             if trouble == _BREAK_BEFORE:
                 raise Disconnected("the connection broke before the request")
-            return await wire.ask(call, self._client_id, trouble)
+            self.awaited = next(self._correlation_ids)
+            header = RequestHeader(call.api_key, call.version, self.awaited, self._client_id)
+            return await wire.ask(call, header, trouble)
         except (Disconnected, RequestTimedOut):
             if wire is not None:
                 wire.end.close(reset=self._rng.random() < 0.5)
@@ -163,6 +171,8 @@ class StreamDriver:
             wire.end.close(reset=False)
             del self._wires[call.node_id]
             raise InvalidResponse(str(error)) from error
+        finally:
+            self.awaited = None
 
     async def _connected(self, node_id: int) -> _Wire:
         try:
@@ -190,7 +200,7 @@ class StreamDriver:
 class _Wire:
     """The client's side of a connection to one broker."""
 
-    __slots__ = ("_clock", "_correlation_id", "_given_up", "_pause_ms_max", "_rng", "end")
+    __slots__ = ("_clock", "_given_up", "_pause_ms_max", "_rng", "end")
 
     def __init__(
         self, sim: SimulatedCluster, end: End, rng: random.Random, pause_ms_max: int
@@ -199,15 +209,12 @@ class _Wire:
         self._clock = sim.clock
         self._rng = rng
         self._pause_ms_max = pause_ms_max
-        self._correlation_id = 0
         self._given_up: type[Exception] | None = None
 
-    async def ask(self, call: Call, client_id: str, trouble: int) -> Any:
+    async def ask(self, call: Call, header: RequestHeader, trouble: int) -> Any:
         """The answer to a call. Raises Disconnected, RequestTimedOut, and ClientError or
         DecodeError for a frame that is not its response.
         """
-        self._correlation_id += 1
-        header = RequestHeader(call.api_key, call.version, self._correlation_id, client_id)
         frame = b"".join(request_frame(header, call.request))
         clock = self._clock
         due = clock.call_at(clock.current_time() + call.timeout_ms / 1000, self._time_out)
@@ -231,7 +238,7 @@ class _Wire:
             due.cancel()
             if broken is not None:
                 broken.cancel()
-        return decode_response(answer, call.api_key, call.version, self._correlation_id)
+        return decode_response(answer, call.api_key, call.version, header.correlation_id)
 
     # -- timeouts and breaks -----------------------------------------------------------------------
 

@@ -14,11 +14,12 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import count
+from typing import Any
 
 import trio
 
-from mockbroker.core.brokers.broker import Broker
-from mockbroker.core.brokers.broker_life import RUNNING
+from mockbroker.handlers.base import RequestContext
 from mockbroker.server.clock.cluster_clock import ClusterClock
 from mockbroker.server.cluster_server import ClusterServer
 from mockbroker.server.config import ServerConfig
@@ -27,12 +28,14 @@ from mockbroker.simulation.clients.base import SimulatedClient
 from mockbroker.simulation.draws import Draws
 from mockbroker.simulation.laws.base import NO_FAILURES, TIME_GOES_ON
 from mockbroker.simulation.memory_network import MemoryNetwork, Wires
+from mockbroker.simulation.observed_server import ObservedServer
 from mockbroker.simulation.plan import Plan
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut
 from mockbroker.simulation.stream_driver import InvalidResponse, StreamDriver, Troubles
 from mockbroker.simulation.streams import SimulatedCluster, VirtualClusterClock
 from mockbroker.simulation.virtual_run import VirtualClock, virtual_clock, virtual_run
 from mockbroker.simulation.world import GRACE_MS, REST_MS, START_MS, Clock, LivelockError, World
+from mockbroker_protocol import ApiKey
 
 STEPS_MAX = 3_000_000  # task steps; a simulation with more does not end
 FITTING = "answers parse and answer what was asked"
@@ -84,8 +87,9 @@ class StreamRun(trio.abc.Instrument):
         self.answered = 0
         self._lives: dict[str, int] = {}  # the number of starts of each client
         self._drivers: dict[str, StreamDriver] = {}
+        self._clients = {client.client_id: client for client in self.world.clients.values()}
+        self._correlation_ids = count(1)  # of all requests
         self._all_done = trio.Event()
-        self._changed_ms: dict[int, int] = {}  # the time of a broker's last stop, pause or resume
         self._rules_changed_ms = 0
         self._steps = 0
         self._failure: BaseException | None = None
@@ -174,6 +178,20 @@ class StreamRun(trio.abc.Instrument):
         except Exception as error:
             self._fail(error)
 
+    def asked(self, context: RequestContext, request: Any) -> None:
+        """As `Observer.asked`: for a client that still waits or no longer."""
+        client = self._clients[context.header.client_id or ""]
+        self.world.laws.asked(client, _call(context, request))
+
+    def served(self, context: RequestContext, request: Any, response: Any, *, late: bool) -> None:
+        """As `Observer.served`; what its client no longer waits for is not judged."""
+        client = self._clients[context.header.client_id or ""]
+        driver = self._drivers.get(client.name)
+        if driver is not None and driver.awaited == context.header.correlation_id:
+            call = _call(context, request)
+            since_ms = context.now_ms
+            self.world.laws.served(client, call, response, since_ms=since_ms, late=late)
+
     def _on_error_logged(self, record: logging.LogRecord) -> None:
         """Report an error that a broker has logged."""
         error = record.exc_info[1] if record.exc_info else None
@@ -201,6 +219,7 @@ class StreamRun(trio.abc.Instrument):
             Troubles(),
             self.world.laws.sent,
             partial(self._on_call_done, client),
+            self._correlation_ids,
         )
         self._drivers[client.name] = driver
         self._nursery.start_soon(self._run_client, client, driver, Draws(seed))
@@ -209,8 +228,8 @@ class StreamRun(trio.abc.Instrument):
         self, client: SimulatedClient, driver: StreamDriver, rng: random.Random
     ) -> None:
         await driver.run(client.run(rng))
-        for name, count in driver.counts.items():
-            self.world.history.counts[f"wires: {name}"] += count
+        for name, number in driver.counts.items():
+            self.world.history.counts[f"wires: {name}"] += number
         if self._drivers.get(client.name) is driver:
             del self._drivers[client.name]
             self._all_done.set()
@@ -240,14 +259,10 @@ class StreamRun(trio.abc.Instrument):
 
         Parked requests wait for the target of an advance of the clock.
         """
-        cluster = self.world.cluster
-        broker = cluster.brokers.get(call.node_id)
-        if broker is None or broker.state != RUNNING:
-            return
         moved_on_s = self._clock.now_s - self._clock.moved_to_s
         if since_ms < self.world.clock.now_ms - moved_on_s * 1000:
             return
-        if self._changed_ms.get(call.node_id, 0) < since_ms and not self._had_rules(since_ms):
+        if self.world.has_run_since(call.node_id, since_ms) and not self._had_rules(since_ms):
             self.world.laws.timed_out(client.name, call, since_ms)
 
     def _had_rules(self, since_ms: int) -> bool:
@@ -271,15 +286,15 @@ class StreamRun(trio.abc.Instrument):
         """A server for the world's current cluster."""
         world = self.world
         settings = self._plan.settings
-        server = ClusterServer(
+        server = ObservedServer(
             ServerConfig(brokers=settings.brokers, kafka_version=settings.kafka_version),
             network=self._network,
             real_ns=self._real_ns,
             cluster=world.cluster,
             clock=self._cluster_clock,
         )
+        server.observer = self
         server.bind()
-        world.cluster.on_broker_state.append(self._broker_changed)
         return server
 
     def _real_ns(self) -> int:
@@ -291,9 +306,6 @@ class StreamRun(trio.abc.Instrument):
                 server.run_in(nursery)
                 await trio.sleep_forever()
 
-    def _broker_changed(self, broker: Broker) -> None:
-        self._changed_ms[broker.node_id] = self.world.clock.now_ms
-
     def _restarted(self) -> None:
         """Replace the server, because the world has another cluster."""
         self._sim.server.close()
@@ -301,13 +313,18 @@ class StreamRun(trio.abc.Instrument):
         self._serving = trio.CancelScope()
         self._sim.server = self._served()
         self._nursery.start_soon(self._serve, self._sim.server, self._serving)
-        for node_id in self.world.cluster.brokers:
-            self._changed_ms[node_id] = self.world.clock.now_ms
 
     def _restored(self) -> None:
         """Drop the answers in flight, because they belong to the discarded state."""
         for driver in self._drivers.values():
             driver.break_off()
+
+
+def _call(context: RequestContext, request: Any) -> Call:
+    """A request that a broker has got, as its client's call."""
+    header = context.header
+    node_id = context.broker.node_id
+    return Call(node_id, ApiKey(header.api_key), header.api_version, request)
 
 
 @contextmanager

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from mockbroker.core.actions import ACTIONS, parse_action
-from mockbroker.core.brokers.broker import BrokerSpec
-from mockbroker.core.brokers.broker_life import PAUSED, REMOVED, STOPPED
+from mockbroker.core.brokers.broker import Broker, BrokerSpec
+from mockbroker.core.brokers.broker_life import PAUSED, REMOVED, RUNNING, STOPPED
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ActionError, ApiError
 from mockbroker.core.events import Event, LeaderChanged
@@ -123,6 +123,7 @@ class World:
         self.on_restarted: list[Callable[[], None]] = []
         self.on_restored: list[Callable[[], None]] = []
         self.on_client_crashed: list[Callable[[SimulatedClient], None]] = []
+        self._changed_ms: dict[int, int] = {}  # the time of a broker's last change of state
         self._busy_ms = 0  # the time of the last event
         self._at_once = 0  # the events at that time
         self.configured: set[bytes] = set()  # ids of topics with changed configs
@@ -159,7 +160,18 @@ class World:
     def _observe(self) -> None:
         self.cluster.runtime.on_event.append(self._happened)
         self.cluster.on_configs_changed.append(self._configured)
+        self.cluster.on_broker_state.append(self._broker_changed)
         self.laws.watch(self.cluster)
+
+    def _broker_changed(self, broker: Broker) -> None:
+        self._changed_ms[broker.node_id] = self.clock.now_ms
+
+    def has_run_since(self, node_id: int, since_ms: int) -> bool:
+        """Whether a broker runs, and was not started, stopped, paused or resumed since then."""
+        broker = self.cluster.processes.get(node_id)
+        if broker is None or broker.state != RUNNING:
+            return False
+        return self._changed_ms.get(node_id, 0) < since_ms
 
     def _configured(self, topic: Topic) -> None:
         self.configured.add(topic.topic_id)
@@ -255,6 +267,8 @@ class World:
         self.cluster.runtime.on_event.remove(emitted.append)
         self.serve()
         self._observe()
+        for broker in self.cluster.processes.values():
+            self._broker_changed(broker)
         for event in emitted:  # the controller of the new process may have elected leaders
             if isinstance(event, LeaderChanged) and event.unclean:
                 self._happened(event)

@@ -26,8 +26,9 @@ from mockbroker.core.txn.machine import TransactionMetadata
 from mockbroker.core.txn.shard import TransactionShard
 from mockbroker.core.txn.states import State
 from mockbroker.simulation import plan as plans
+from mockbroker.simulation.clients.producer import Producer
 from mockbroker.simulation.history import AbortsTold, Disordered, Sent, Unfenced
-from mockbroker.simulation.plan import Step
+from mockbroker.simulation.plan import ClientSettings, Step
 from mockbroker.simulation.script import Call
 from mockbroker.simulation.world import World
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -284,7 +285,9 @@ def a_timeout_of_what_is_replicated(world: World) -> None:
     response = ProduceResponse(
         responses=[TopicProduceResponse(name="orders", partition_responses=[answer])]
     )
-    world.laws.produced(Call(partition.leader_id, ApiKey.PRODUCE, 9, request), response)
+    call = Call(partition.leader_id, ApiKey.PRODUCE, 9, request)
+    client = Producer(ClientSettings(kind="producer", name="p"), "4.3", [1], world.history)
+    world.laws.served(client, call, response, since_ms=world.clock.now_ms)
 
 
 def a_transaction_complete_without_its_marker(world: World) -> None:

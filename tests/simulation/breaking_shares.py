@@ -58,7 +58,7 @@ class Sharing:
         call = Call(self.partition.leader_id, api, 1, request, 5_000)
         client = self.member(request.member_id)
         self.world.laws.asked(client, call)
-        self.world.laws.served(client, call, answer)
+        self.world.laws.served(client, call, answer, since_ms=self.world.clock.now_ms)
 
     def fetches(self, member_id: str, *ranges: Range) -> None:
         """A ShareFetch is answered with these acquired records."""
@@ -238,7 +238,7 @@ def a_task_that_two_members_have(world: World) -> None:
     answer = StreamsGroupHeartbeatResponse(member_id="a", member_epoch=2)
     settings = ClientSettings(kind="share", name="a")
     client = ShareMember(settings, "4.3", [1, 2, 3], world.history)
-    world.laws.served(client, call, answer)
+    world.laws.served(client, call, answer, since_ms=world.clock.now_ms)
 
 
 BREAKERS: tuple[tuple[str, Callable[[World], None]], ...] = (

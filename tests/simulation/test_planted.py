@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mockbroker.simulation.many import result_of
 from mockbroker.simulation.plan import Plan, parse
 from mockbroker.simulation.running import run
 from tests.simulation.planted.auditing import anomalies
@@ -87,6 +88,24 @@ def test_a_bug_is_there_while_it_is_planted_and_gone_afterwards(name: str) -> No
     assert not _rewritten
     with bug.plant():
         pass
+
+
+# Bugs that a broker's answer shows when it is made, and the same seeds find them over connections.
+FOUND_OVER_STREAMS = {
+    "locks-end-early": ("records are acquired by one member", 13),
+    "deliveries-are-not-counted": ("delivery counts rise to their limit", 1),
+    "rejected-records-are-available": ("acknowledged records are not delivered again", 6),
+    "sessions-hide-errors": ("fetches report the broker's own log", 3),
+    "revoked-stays-owned": ("consumers reach their target", 1),
+    "last-tasks-are-left-out": ("tasks are active once", 2),
+}
+
+
+@pytest.mark.parametrize("name", FOUND_OVER_STREAMS)
+def test_the_law_catches_the_bug_over_connections(name: str) -> None:
+    law, seed = FOUND_OVER_STREAMS[name]
+    with load_all()[name].plant():
+        assert law in {each.law for each in result_of(seed, "streams").violations}
 
 
 @pytest.mark.parametrize("name", FOUND)

@@ -108,7 +108,6 @@ from mockbroker.simulation.laws.streams import TasksActiveOnce
 from mockbroker.simulation.plan import Step
 from mockbroker.simulation.script import Call
 from mockbroker_protocol import ApiKey
-from mockbroker_protocol.messages.produce import ProduceResponse
 
 __all__ = ["HISTORY_LAWS", "LAWS", "STATE_LAWS", "HistoryLaw", "Law", "Laws", "Violation"]
 
@@ -452,10 +451,6 @@ class Laws(StateJudge):
         self._answered.timed_out(client, call, since_ms)
         self._forwarded.timed_out(client, call, since_ms)
 
-    def produced(self, call: Call, response: ProduceResponse) -> None:
-        """A broker that ran all the time has answered a Produce."""
-        self._in_time.produced(call, response)
-
     def asked(self, client: SimulatedClient, call: Call) -> None:
         """A broker has got a request."""
         if call.api_key not in SHARE_APIS:
@@ -471,11 +466,21 @@ class Laws(StateJudge):
             self.reset_groups.update(names or (call.request.group_id,))
 
     def served(
-        self, client: SimulatedClient, call: Call, response: Any, *, late: bool = False
+        self,
+        client: SimulatedClient,
+        call: Call,
+        response: Any,
+        *,
+        since_ms: int,
+        late: bool = False,
     ) -> None:
-        """A broker has made an answer, `late` where it had parked the request."""
+        """A broker has made an answer to a request of `since_ms`, `late` where it had parked the
+        request. No rule has fired for it.
+        """
         if isinstance(response, Outcome):
             return
+        if call.api_key is ApiKey.PRODUCE and self.world.has_run_since(call.node_id, since_ms):
+            self._in_time.produced(call, response)
         for law in self._answer_laws.get(call.api_key, ()):
             law.served(client, call, response, late=late)
 

@@ -140,6 +140,10 @@ class JudgedWorld(Protocol):
         """A sentence for everything that is not at rest."""
         ...
 
+    def has_run_since(self, node_id: int, since_ms: int) -> bool:
+        """Whether a broker runs, and was not started, stopped, paused or resumed since then."""
+        ...
+
 
 class StateJudge(Judge):
     """The facts that laws of the state use beside the history."""

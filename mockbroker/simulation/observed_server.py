@@ -1,0 +1,98 @@
+"""A cluster server whose handlers are observed: for laws about single requests and answers.
+
+An answer is observed when it is made, at the state it is about. A client gets it later or never.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mockbroker.handlers.base import ConnectionInfo, Parked, RequestContext
+from mockbroker.server.cluster_server import ClusterServer
+from mockbroker.server.network.connection import Connection
+
+if TYPE_CHECKING:
+    from mockbroker.server.config import ListenerSpec
+    from mockbroker.server.network.acceptor import Link
+    from mockbroker.server.network.routes import Route
+    from mockbroker.server.network.socket_server import SocketServer
+
+
+class Observer(Protocol):
+    """Sees what handlers get and return."""
+
+    def asked(self, context: RequestContext, request: Any) -> None:
+        """A handler is about to get a request."""
+        ...
+
+    def served(self, context: RequestContext, request: Any, response: Any, *, late: bool) -> None:
+        """A handler has made a response, or an `Outcome`; `late` if the request was parked. A
+        request that rules act on is `asked`, but not `served`: they may change its answer.
+        """
+        ...
+
+
+class ObservedServer(ClusterServer):
+    """Serves clients of PLAINTEXT listeners with observed connections."""
+
+    observer: Observer
+
+    def _connection(
+        self, host: SocketServer, listener: ListenerSpec, link: Link, info: ConnectionInfo
+    ) -> Connection:
+        return _ObservedConnection(host, listener.name, info, link, self.observer)
+
+
+class _ObservedConnection(Connection):
+    """Reports each call of a handler."""
+
+    __slots__ = ("_has_rules", "_observer")
+
+    def __init__(
+        self,
+        server: SocketServer,
+        listener: str,
+        info: ConnectionInfo,
+        link: Link,
+        observer: Observer,
+    ) -> None:
+        super().__init__(link, server, listener, info, link)
+        self._observer = observer
+        self._has_rules = False
+
+    def handle(self, context: RequestContext, request: object, route: Route) -> object:
+        """As `Connection.handle`."""
+        observer = self._observer
+        observer.asked(context, request)
+        response = super().handle(context, request, route)
+        if self._has_rules:
+            return response
+        if isinstance(response, Parked):
+            if not response.done:
+                return _observed(observer, context, request, response)
+            response = response.response
+        observer.served(context, request, response, late=False)
+        return response
+
+    def handle_late(self, context: RequestContext, request: object, route: Route) -> object:
+        """As `Connection.handle_late`."""
+        self._has_rules = True
+        try:
+            return super().handle_late(context, request, route)
+        finally:
+            self._has_rules = False
+
+
+def _observed(
+    observer: Observer, context: RequestContext, request: object, parked: Parked[Any]
+) -> Parked[Any]:
+    """A reply that reports its completion before it completes."""
+    observed: Parked[Any] = Parked(parked.force_complete)
+    observed.unanswered = parked.unanswered
+
+    def complete() -> None:
+        observer.served(context, request, parked.response, late=True)
+        observed.complete(parked.response)
+
+    parked.on_complete = complete
+    return observed
