@@ -108,17 +108,12 @@ class NetworkActions:
     @staticmethod
     def heal_network(cluster: ClusterState, wanted: HealNetwork) -> None:
         """Restore links and remove their delays; without `nodes` also those of clients."""
-        network = cluster.replication.network
         if wanted.nodes is None:
-            left, right = sorted(cluster.processes), sorted(cluster.processes)
-            network.heal()
-        else:
-            left, right = _sides(cluster, wanted.nodes, wanted.to)
-            network.heal(links_between(left, right, both_ways=True))
-        _emit(cluster, "healed", left, right)
-        cluster.controller.links_changed(0)
-        if wanted.nodes is None:
+            every = sorted(cluster.processes)
+            cluster.controller.heal_links(every, every)
             cluster.client_links.heal()
+        else:
+            cluster.controller.heal_links(*_sides(cluster, wanted.nodes, wanted.to))
 
 
 def _sides(cluster: ClusterState, nodes: Nodes, to: Nodes | None) -> tuple[list[int], list[int]]:

@@ -36,6 +36,7 @@ from mockbroker.core.log.flushing import flush, lose_power
 from mockbroker.core.replication.elections import DIRECTORY_FAILED, Election, PartitionChange
 from mockbroker.core.replication.heartbeats import Heartbeats
 from mockbroker.core.replication.leader_balance import LeaderBalance
+from mockbroker.core.replication.network import links_between
 from mockbroker.core.replication.partition import NO_LEADER, Partition
 
 if TYPE_CHECKING:
@@ -192,11 +193,8 @@ class Controller:
         del self._processes[broker.node_id]
         broker.state = after(broker.node_id, broker.state, ProcessEvent.REMOVE)
         self._notify(broker)
-        if self._replication.network.remove(broker.node_id):
-            left = tuple(sorted(self._processes))
-            now_ms = self._runtime.now_ms()
-            self._runtime.emit(NetworkChanged(now_ms, "healed", (broker.node_id,), left, 0, True))
-            self.links_changed(0)
+        if self._replication.network.is_impaired(broker.node_id):
+            self.heal_links([broker.node_id], sorted(self._processes))
 
     def fail_log_dir(self, broker: Broker, path: str) -> None:
         """Fail a log directory: its replicas leave their ISRs.
@@ -242,6 +240,13 @@ class Controller:
             observer(broker)
 
     # -- links to the controller -------------------------------------------------------------------
+
+    def heal_links(self, left: list[int], right: list[int]) -> None:
+        """Restore the links between these brokers both ways, and remove their delays."""
+        self._replication.network.heal(links_between(left, right, both_ways=True))
+        now_ms = self._runtime.now_ms()
+        self._runtime.emit(NetworkChanged(now_ms, "healed", tuple(left), tuple(right), 0, True))
+        self.links_changed(0)
 
     def links_changed(self, fence_after_ms: int | None) -> None:
         """Links were cut or healed: brokers may have lost or found the controller.

@@ -215,11 +215,9 @@ class Network:
             self._down.discard(link)
             self._delays.pop(link, None)
 
-    def remove(self, node_id: int) -> bool:
-        """Restore the links of a broker that is no more; returns whether any was cut or slow."""
-        gone = {link for link in (*self._down, *self._delays) if node_id in link}
-        self.heal(gone)
-        return bool(gone)
+    def is_impaired(self, node_id: int) -> bool:
+        """Whether a link of this broker is cut or slow."""
+        return any(node_id in link for link in (*self._down, *self._delays))
 
     def reset(self) -> None:
         """Restore all links and break all connections: every hop in flight is lost, also those that
