@@ -25,6 +25,7 @@ from mockbroker.core.faults.engine import engine_of
 from mockbroker.core.faults.errors import NameTakenError
 from mockbroker.core.faults.rules import parse_plan as parse_rules
 from mockbroker.core.metadata.topic import Topic
+from mockbroker.core.replication.partition import NO_LEADER
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.image import ClusterImage
 from mockbroker.core.snapshot.restore import RestoreError, restore
@@ -282,7 +283,8 @@ class World:
     # -- the end -----------------------------------------------------------------------------------
 
     def end_faults(self) -> None:
-        """End all faults: remove rules, restore links, release holds, start brokers.
+        """End all faults: remove rules, restore links, release holds, start brokers, and elect the
+        leaders that an action has dropped.
 
         Removed brokers return, empty, as an operator would replace them.
         """
@@ -290,7 +292,7 @@ class World:
         cluster = self.cluster
         engine_of(cluster).clear()
         self._lose_messages(0)
-        for act_ in (cluster.heal_network, self._release, self._run_all):
+        for act_ in (cluster.heal_network, self._release, self._run_all, self._elect):
             with suppress(ActionError, ApiError):
                 act_()
         self.serve()
@@ -322,6 +324,15 @@ class World:
                 self._act("stop_broker", **node, how="controlled")
             if broker.state == STOPPED:
                 self._act("start_broker", **node)
+
+    def _elect(self) -> None:
+        """The controller itself would elect them after up to five minutes."""
+        for topic in self.cluster.topics.values():
+            for partition in topic.partitions:
+                where = {"topic": topic.name, "partition": partition.index}
+                for node_id in partition.isr:
+                    if partition.leader_id == NO_LEADER:
+                        self._act("move_leader", **where, node=node_id)
 
     def _act(self, name: str, **arguments: Any) -> None:
         with suppress(ActionError, ApiError):

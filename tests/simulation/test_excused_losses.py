@@ -8,6 +8,7 @@ from mockbroker.core.events import (
     RecordsRemoved,
 )
 from mockbroker.core.log.replica_log import ReplicaLog
+from mockbroker.core.replication.partition import NO_LEADER
 from mockbroker.core.replication.replica import Replica
 from mockbroker.simulation.history import Commit, FetchedOffset, Owned
 from mockbroker.simulation.laws.base import TIME_GOES_ON
@@ -160,6 +161,16 @@ def test_a_forwarded_request_may_be_on_its_way_when_the_links_are_healed(world: 
     request = ElectLeadersRequest(0, None, 1_000)
     world.laws.timed_out("a", Call(3, ApiKey.ELECT_LEADERS, 2, request, 5_000), since_ms)
     assert "forwarded requests are answered" not in {v.law for v in world.laws.violations}
+
+
+def test_a_leader_that_an_action_has_dropped_is_elected_when_the_faults_end(world: World) -> None:
+    """The controller itself looks for preferred leaders every five minutes only."""
+    partition = partition_of(world)
+    drop = {"topic": "orders", "partition": partition.index}
+    world.perform(0, Step(at_ms=0, do="drop_leader", arguments=drop))
+    assert partition.leader_id == NO_LEADER
+    world.end_faults()
+    assert partition.leader_id in partition.isr
 
 
 def test_what_goes_round_without_time_passing_is_stopped(world: World) -> None:
