@@ -39,6 +39,12 @@ KINDS: Mapping[str, str] = {
     "unanswered": "a request gets no response, as from Kafka; its client waits for its timeout",
 }
 
+# The reasons of `RecordsRemoved`: those by design, and those of records that a new leader lacks.
+START_REMOVALS = ("retention", "delete_records")  # from the start of the log
+WANTED_REMOVALS = (*START_REMOVALS, "compaction", "topic_deleted")
+TRUNCATION, UNCLEAN_ELECTION, LOG_DIR_FAILED = "truncation", "unclean_election", "log_dir_failed"
+LOSSES = (TRUNCATION, UNCLEAN_ELECTION, LOG_DIR_FAILED)
+
 
 class Event(msgspec.Struct, frozen=True, tag=True):
     """An event of the cluster, at `at_ms`.
@@ -91,7 +97,13 @@ class ControllerChanged(Event, frozen=True, gc=False):
 
 
 class LeaderChanged(Event, frozen=True):
-    """A partition got a leader, lost it (-1), or kept it with a new epoch."""
+    """A partition got a leader, lost it (-1), or kept it with a new epoch.
+
+    `reason` says why the controller changed the partition, as in `IsrChanged`: created, unfenced,
+    preferred_election or unclean_election; controlled_shutdown, session_expired, power_lost,
+    registered_anew, unregistered, unclean_shutdown or log_dir_failed of a broker; caught_up or
+    lagging of a follower; the actions' moved, shuffled, shrunk and dropped.
+    """
 
     kind: ClassVar[str] = "election"
     topic: str
@@ -201,10 +213,11 @@ class LogTruncated(Event, frozen=True, gc=False):
 class RecordsRemoved(Event, frozen=True, gc=False):
     """Records were removed from the leader's log, from `first_offset` to `last_offset`.
 
-    `reason` is one of retention, compaction, delete_records, topic_deleted, truncation,
-    unclean_election, log_dir_failed. `cause` is the rule or action that caused it directly, if any.
-    If not all records in between were removed, `ranges` has the removed ones: pairs of first and
-    last offsets, as native 64-bit integers.
+    `reason` is retention, compaction, delete_records or topic_deleted; of records that a new leader
+    lacks it is log_dir_failed if that was the reason of the election, unclean_election if it was
+    unclean, or else truncation. `cause` is the rule or action that caused it directly, if any. If
+    not all records in between were removed, `ranges` has the removed ones: pairs of first and last
+    offsets, as native 64-bit integers.
     """
 
     kind: ClassVar[str] = "remove"

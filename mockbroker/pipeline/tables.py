@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from mockbroker.core.events import LOSSES, WANTED_REMOVALS
+
 # Grows with every change that breaks a reader of older tables.
 SCHEMA_VERSION = 6
 
@@ -365,8 +367,7 @@ _REMOVALS = _table(
     (
         "reason",
         "string",
-        "wanted: retention, compaction, delete_records, topic_deleted; "
-        "not wanted: truncation, unclean_election, log_dir_failed",
+        f"wanted: {', '.join(WANTED_REMOVALS)}; not wanted: {', '.join(LOSSES)}",
     ),
     (
         "cause",
@@ -407,7 +408,7 @@ _CLUSTER = _table(
     ("former_isr", "string", ""),
     ("replicas", "string", ""),
     ("unclean", "bool", ""),
-    ("reason", "string", ""),
+    ("reason", "string", "of a new leader or ISR, as in the event"),
     ("details", "string", "other fields, as JSON"),
 )
 
@@ -501,9 +502,6 @@ def single_or_all(fields: Mapping[str, object]) -> dict[str, object]:
             columns[PLURALS[name]] = value if several else [value]
     return columns
 
-
-# Wanted reasons for the removal of records.
-WANTED_REMOVALS = ("retention", "compaction", "delete_records", "topic_deleted")
 
 SPARK_TYPES: Mapping[str, str] = {
     "int64": "bigint",

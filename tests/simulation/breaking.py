@@ -136,7 +136,7 @@ def a_leader_that_adds_two_at_once(world: World) -> None:
     partition.partition_epoch += 1
     partition.isr = list(replicas)
     former, isr = tuple(replicas[:1]), tuple(replicas)
-    world.cluster.runtime.emit(IsrChanged(0, "orders", 0, former, isr, 0, 0, "caught up"))
+    world.cluster.runtime.emit(IsrChanged(0, "orders", 0, former, isr, 0, 0, "caught_up"))
 
 
 def an_unclean_end_that_is_forgotten(world: World) -> None:

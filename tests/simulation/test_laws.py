@@ -229,7 +229,7 @@ def a_controller_that_is_fenced(world: World) -> None:
 
 def an_unclean_election_that_nobody_allows(world: World) -> None:
     world.cluster.features.set_levels({ELR_FEATURE: 0})
-    event = LeaderChanged(0, "orders", 0, 2, 1, 1, (2,), True, "session expired")
+    event = LeaderChanged(0, "orders", 0, 2, 1, 1, (2,), True, "session_expired")
     world.cluster.runtime.emit(event)
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from mockbroker.core.actions.registry import action
 from mockbroker.core.errors import ActionError
+from mockbroker.core.events import UNCLEAN_ELECTION
 from mockbroker.core.replication.elections import Election, PartitionChange, can_lead
 from mockbroker.core.replication.partition import NO_LEADER, Partition
 from mockbroker.core.validation import Count, Ms, nearest
@@ -110,7 +111,7 @@ class PartitionActions:
         change = PartitionChange(cluster.replication_control, found)
         change.election, change.wanted_leader = Election.CHOSEN, wanted.node
         change.isr = [wanted.node]
-        change.apply("unclean election")
+        change.apply(UNCLEAN_ELECTION)
 
     @action(OnePartition)
     @staticmethod

@@ -27,13 +27,14 @@ from mockbroker.core.brokers.broker import Broker
 from mockbroker.core.brokers.broker_life import RUNNING, STOPPED, ProcessEvent, after
 from mockbroker.core.configs.differences import FAILURE_DETECTION
 from mockbroker.core.events import (
+    LOG_DIR_FAILED,
     BrokerChanged,
     ControllerChanged,
     LogDirFailed,
     NetworkChanged,
 )
 from mockbroker.core.log.flushing import flush, lose_power
-from mockbroker.core.replication.elections import DIRECTORY_FAILED, Election, PartitionChange
+from mockbroker.core.replication.elections import Election, PartitionChange
 from mockbroker.core.replication.heartbeats import Heartbeats
 from mockbroker.core.replication.leader_balance import LeaderBalance
 from mockbroker.core.replication.network import links_between
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 CONTROLLED = "controlled"
 UNCLEAN = "unclean"
 POWER_LOSS = "power_loss"  # an unclean end that loses unflushed records
-SESSION_EXPIRED = "session expired"
+SESSION_EXPIRED = "session_expired"
 
 
 class Controller:
@@ -122,7 +123,7 @@ class Controller:
         if controlled:
             broker.shutting_down = True
             self._emit_change(broker, "shutting down")
-            self._leave_isrs(broker, "controlled shutdown")
+            self._leave_isrs(broker, "controlled_shutdown")
         broker.stopped_how = CONTROLLED if how == CONTROLLED else UNCLEAN
         self._transition(broker, ProcessEvent.STOP)
         self._resign_if_controller(broker)
@@ -134,7 +135,7 @@ class Controller:
         if controlled:
             self.fence(broker, CONTROLLED)
         elif how == POWER_LOSS:
-            self.fence(broker, "power lost")
+            self.fence(broker, "power_lost")
             lose_power(self._runtime, self._metadata.image.topics.values(), broker)
         else:
             self._heartbeats_ended(broker, fence_after_ms)
@@ -145,7 +146,7 @@ class Controller:
         if not known:
             self._register(broker)
         elif not broker.fenced:  # the session of the former process has not expired yet
-            self.fence(broker, "registered anew")
+            self.fence(broker, "registered_anew")
         broker.epoch = self.next_broker_epoch()
         broker.shutting_down = False
         broker.log_dirs.failed.clear()
@@ -207,7 +208,7 @@ class Controller:
         if broker.log_dirs.failed >= set(broker.log_dirs.paths):
             self.stop(broker, UNCLEAN)
             return
-        self._leave_isrs(broker, DIRECTORY_FAILED, path)
+        self._leave_isrs(broker, LOG_DIR_FAILED, path)
         self._replication.broker_changed(broker.node_id)
 
     def pause(self, broker: Broker, fence_after_ms: int) -> None:
@@ -386,7 +387,7 @@ class Controller:
                 change = self._change(partition)
                 change.isr = [n for n in change.isr if n != node_id]
                 change.unclean_shutdown = node_id
-                change.apply("unclean shutdown")
+                change.apply("unclean_shutdown")
 
     def _change(self, partition: Partition) -> PartitionChange:
         """A change with an unclean election where the topic allows it."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 RANGES_PER_EVENT_MAX = 4_096
 PRODUCERS_PER_EVENT_MAX = 4_096
-# Reasons of `RecordsRemoved` when a leader's log lacks records of the former leader's.
-TRUNCATION, UNCLEAN_ELECTION, LOG_DIR_FAILED = "truncation", "unclean_election", "log_dir_failed"
 
 
 def emit_removed(

@@ -20,8 +20,14 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.events import IsrChanged, LeaderChanged, ReplicasChanged
-from mockbroker.core.log.emitters import LOG_DIR_FAILED, TRUNCATION, UNCLEAN_ELECTION
+from mockbroker.core.events import (
+    LOG_DIR_FAILED,
+    TRUNCATION,
+    UNCLEAN_ELECTION,
+    IsrChanged,
+    LeaderChanged,
+    ReplicasChanged,
+)
 from mockbroker.core.replication.partition import NO_LEADER, Partition
 from mockbroker.core.replication.replica import UNKNOWN_EPOCH
 from mockbroker.core.replication.replication_control import (
@@ -34,9 +40,6 @@ from mockbroker_protocol import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.core.metadata.topic import Topic
     from mockbroker.core.replication.alter_partition import AlterPartition
-
-
-DIRECTORY_FAILED = "log directory failed"  # the controller's reason for an election
 
 
 class Election(Enum):
@@ -215,8 +218,8 @@ class PartitionChange:
         control.metadata.changed(partition.topic)
         if new_epoch:
             loss = UNCLEAN_ELECTION if unclean else TRUNCATION
-            if reason == DIRECTORY_FAILED:
-                loss = LOG_DIR_FAILED
+            if reason == LOG_DIR_FAILED:
+                loss = reason
             partition.become_leader(leader, partition.leader_epoch + self.times, self.isr, loss)
         elif self.isr != former_isr:
             partition.set_isr(self.isr)
@@ -395,7 +398,7 @@ def elect_preferred_leader(
     change = PartitionChange(control, partition)
     change.election = Election.PREFERRED
     change.times = times
-    if not change.apply("preferred election"):
+    if not change.apply("preferred_election"):
         raise _error(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
 
 
@@ -412,7 +415,7 @@ def elect_unclean_leader(
     change = PartitionChange(control, partition)
     change.election = Election.UNCLEAN
     change.times = times
-    if not change.apply("unclean election"):
+    if not change.apply(UNCLEAN_ELECTION):
         raise _error(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
 
 

@@ -336,7 +336,7 @@ class LeaderReplication:
             and self._metadata.is_isr_eligible(partition, state)
         ):
             # Kafka sorts the ISR whenever the leader changes it.
-            self._alter_partition(sorted((*partition.isr, node_id)), "caught up")
+            self._alter_partition(sorted((*partition.isr, node_id)), "caught_up")
 
     def _lagging(self) -> list[FollowerState]:
         """Members of the ISR below the log end offset, by their last fetches."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from mockbroker.core.events import PreferredElectionFailed
+from mockbroker.core.events import UNCLEAN_ELECTION, PreferredElectionFailed
 from mockbroker.core.replication.elections import Election, PartitionChange
 from mockbroker.core.replication.partition import NO_LEADER, Partition
 
@@ -97,7 +97,7 @@ class LeaderBalance:
             return
         change = PartitionChange(self._control, partition)
         change.election = Election.PREFERRED
-        change.apply("preferred election")
+        change.apply("preferred_election")
         if partition.leader_id != preferred:
             self._control.runtime.emit(
                 PreferredElectionFailed(
@@ -116,7 +116,7 @@ class LeaderBalance:
             if partition.topic.configs.unclean_leader_election_enable:
                 change = PartitionChange(self._control, partition)
                 change.election = Election.UNCLEAN
-                change.apply("unclean election")
+                change.apply(UNCLEAN_ELECTION)
         for partition in leaderless:
             if partition.leader_id == NO_LEADER:
                 self.leader_changed(partition)

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
+from mockbroker.core.events import TRUNCATION
 from mockbroker.core.log.emitters import (
-    TRUNCATION,
     emit_divergence,
     emit_expired,
     emit_removed,

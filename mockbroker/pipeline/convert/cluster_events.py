@@ -8,6 +8,10 @@ from typing import Any
 import msgspec
 
 from mockbroker.core.events import (
+    LOG_DIR_FAILED,
+    LOSSES,
+    TRUNCATION,
+    UNCLEAN_ELECTION,
     BrokerChanged,
     ChangedTopic,
     ConfigsChanged,
@@ -21,7 +25,6 @@ from mockbroker.core.journal.entries import AppendEntry, EventEntry, FactEntry
 from mockbroker.core.journal.reader import ranges_of
 from mockbroker.pipeline.convert.cluster_state import RunState, times
 from mockbroker.pipeline.convert.rows import Rows
-from mockbroker.pipeline.tables import WANTED_REMOVALS
 
 # Fields of events -> columns; the rest are details.
 _COLUMNS = {
@@ -35,8 +38,8 @@ _COLUMNS = {
     "unclean": "unclean",
     "reason": "reason",
 }
-# The reasons of removals that are faults; a config allows the first one.
-_ALLOWED_LOSSES = {"unclean_election": "unclean_election", "log_dir_failed": "fail_log_dir"}
+# The causes of losses without another cause: a config allows the first one.
+_CAUSES = {UNCLEAN_ELECTION: UNCLEAN_ELECTION, LOG_DIR_FAILED: "fail_log_dir"}
 _FAULT_COLUMNS = ("request_seq", "api", "client_id", "broker", "topic", "partition", "group")
 
 
@@ -157,7 +160,7 @@ class ClusterEvents:
                     **self._cluster.named(*place).columns(),
                     "first_offset": first,
                     "last_offset": appended[1],
-                    "reason": "truncation",
+                    "reason": TRUNCATION,
                 },
             )
 
@@ -166,7 +169,7 @@ class ClusterEvents:
         place = (event.topic, event.partition)
         if event.reason == "topic_deleted":
             self._ends.pop(place, None)
-        elif event.reason not in WANTED_REMOVALS:
+        elif event.reason in LOSSES:
             self._ends[place] = event.first_offset
         whole = [(event.first_offset, event.last_offset)]
         for first, last in ranges_of(event.ranges) or whole:
@@ -180,7 +183,7 @@ class ClusterEvents:
                     "first_offset": first,
                     "last_offset": last,
                     "reason": event.reason,
-                    "cause": event.cause or _ALLOWED_LOSSES.get(event.reason),
+                    "cause": event.cause or _CAUSES.get(event.reason),
                 },
             )
 

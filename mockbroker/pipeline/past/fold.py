@@ -25,9 +25,6 @@ from mockbroker.pipeline.past.members import MEMBER_APIS, Members
 
 DEAD = "Dead"
 _PROCESS_STATES = frozenset((RUNNING, PAUSED, STOPPED))
-# The reasons for which the beginning of a log goes, and for which its end does.
-_START_GOES = frozenset(("retention", "delete_records"))
-_END_GOES = frozenset(("truncation", "unclean_election"))
 
 
 class Fold:
@@ -203,9 +200,9 @@ class Fold:
 
     def _removed(self, event: events.RecordsRemoved) -> None:
         known = self._known(event.topic, event.partition)
-        if event.reason in _START_GOES:
+        if event.reason in events.START_REMOVALS:
             self._change(event.topic, event.partition, log_start_offset=event.last_offset + 1)
-        elif event.reason in _END_GOES:
+        elif event.reason in events.LOSSES:
             end = event.first_offset
             mark = known.high_watermark
             self._change(

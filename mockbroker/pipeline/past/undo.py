@@ -169,9 +169,9 @@ class _Undo:
             self._change(event.topic, event.partition, log_end_offset=event.former_end_offset)
 
     def _removed(self, event: events.RecordsRemoved) -> None:
-        if event.reason in ("retention", "delete_records"):
+        if event.reason in events.START_REMOVALS:
             self._change(event.topic, event.partition, log_start_offset=event.first_offset)
-        elif event.reason in ("truncation", "unclean_election"):
+        elif event.reason in events.LOSSES:
             end = event.last_offset + 1
             self._change(event.topic, event.partition, log_end_offset=end, high_watermark=None)
 

@@ -22,7 +22,7 @@ from mockbroker.simulation.observe import ReassignmentView, ReplicaView, State
 from mockbroker.simulation.plan import Step
 
 # Why the ISR changes when a leader has asked for it.
-_CAUGHT_UP = "caught up"
+_CAUGHT_UP = "caught_up"
 _LAGGING = "lagging"
 # Reasons of actions: they choose a leader, or take members out that are alive.
 _DROPPED = "dropped"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.core.events import (
+    UNCLEAN_ELECTION,
     Event,
     IsrChanged,
     LeaderChanged,
@@ -320,7 +321,7 @@ class UncleanOnlyWhereAllowed(Law):
             return
         cluster = self.laws.cluster
         topic = cluster.topics.get(event.topic)
-        if topic is None or cluster.elr_enabled or event.reason == "unclean election":
+        if topic is None or cluster.elr_enabled or event.reason == UNCLEAN_ELECTION:
             return
         if not topic.configs.unclean_leader_election_enable:
             self.broken(

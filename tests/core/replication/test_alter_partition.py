@@ -197,7 +197,7 @@ def test_an_isr_that_completes_a_reassignment_may_end_the_leadership() -> None:
     node.settle()
     partition = node.partition
     request = AlterPartition(
-        2, partition.key, partition.leader_epoch, partition.partition_epoch, [2, 3], "caught up", {}
+        2, partition.key, partition.leader_epoch, partition.partition_epoch, [2, 3], "caught_up", {}
     )
     control = node.cluster.replication_control
     assert alter_partition(control, request) is ErrorCode.NEW_LEADER_ELECTED

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from mockbroker.pipeline.past.fold import Fold
 from mockbroker.pipeline.past.image import Image, capture
 from mockbroker.pipeline.past.members import Members
 from mockbroker.pipeline.past.undo import undone
+from mockbroker_protocol.records import BatchHeader, Record, build_batch
 
 TOPICS = ("a", "b")
 VALUES = ("1000", "2000", None)
@@ -92,3 +94,34 @@ def test_topics_and_configs_are_the_same_from_both_ends(
         fold.apply([entry])
     assert topics_and_configs(fold.image) == topics_and_configs(ended)
     assert topics_and_configs(undone(ended, entries)) == topics_and_configs(began)
+
+
+def elect_another(cluster: Cluster) -> None:
+    cluster.elect_unclean("t", 0, 3)
+
+
+def fail_the_directory(cluster: Cluster) -> None:
+    """One of two: the broker goes on without its replica."""
+    (partition,) = cluster.topics["t"].partitions
+    cluster.fail_log_dir(1, cluster.brokers[1].log_dirs.dir_of(partition))
+
+
+@pytest.mark.parametrize("lose", [elect_another, fail_the_directory])
+def test_records_that_a_new_leader_lacks_go_from_the_end_of_the_log(lose: Step) -> None:
+    cluster = Cluster(now_ms=lambda: 7, seed=1, configs={"log.dirs": "/a,/b"})
+    (partition,) = cluster.create_topic("t", assignments={0: [1, 3]}).partitions
+    cluster.lag_follower("t", 0, node=3)
+    batch = memoryview(build_batch([Record(at, 0, None, b"v") for at in range(3)]))
+    partition.append(batch, BatchHeader(batch), 1, 0)
+    journal = Journal(lambda: 0)
+    cluster.runtime.on_event.append(journal.event)
+    began = Image.of(capture(cluster))
+    lose(cluster)
+    ended = Image.of(capture(cluster))
+    entries: list[Entry] = journal.since()[1]
+    fold = Fold(began.copy(), Members(journal.entry, lambda _: None, cluster.topic_name))
+    fold.apply(entries)
+    ends = [each.partitions["t", 0].log_end_offset for each in (began, ended)]
+    assert ends == [3, 0]
+    assert fold.image.partitions["t", 0].log_end_offset == 0
+    assert undone(ended, entries).partitions["t", 0].log_end_offset == 3

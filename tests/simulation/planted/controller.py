@@ -180,7 +180,7 @@ def controller_stays_with_the_few() -> Planting:
     "A controlled shutdown does not take the broker out of the ISRs of its followers' leaders."
 )
 def shutdown_moves_no_leaders() -> Planting:
-    return rewritten(Controller.stop, 'self._leave_isrs(broker, "controlled shutdown")', "pass")
+    return rewritten(Controller.stop, 'self._leave_isrs(broker, "controlled_shutdown")', "pass")
 
 
 @planted("The ISR of a partition with an unclean leader keeps the members it had.")
