@@ -79,6 +79,8 @@ class ClusterEvents:
 
     def topics(self, entry: EventEntry, event: TopicsChanged) -> None:
         """Topics were created or deleted: a row for each."""
+        for topic in event.deleted:
+            self._forget(topic.topic)
         for change, topics in (("deleted", event.deleted), ("created", event.created)):
             for topic in topics:
                 self._rows.add(
@@ -91,6 +93,13 @@ class ClusterEvents:
                         "details": _json(_topic_details(change, topic)),
                     },
                 )
+
+    def _forget(self, topic: str) -> None:
+        """A topic is deleted: the logs of another one of this name begin anew."""
+        self._ends = {key: end for key, end in self._ends.items() if key[0] != topic}
+        self._deposed_appends = {
+            key: offsets for key, offsets in self._deposed_appends.items() if key[0] != topic
+        }
 
     def configs(self, entry: EventEntry, event: ConfigsChanged) -> None:
         """Configs of a resource were set or deleted: a row for each."""
@@ -167,9 +176,7 @@ class ClusterEvents:
     def removed(self, entry: EventEntry, event: RecordsRemoved) -> None:
         """Add records that left a leader's log."""
         place = (event.topic, event.partition)
-        if event.reason == "topic_deleted":
-            self._ends.pop(place, None)
-        elif event.reason in LOSSES:
+        if event.reason in LOSSES:
             self._ends[place] = event.first_offset
         whole = [(event.first_offset, event.last_offset)]
         for first, last in ranges_of(event.ranges) or whole:

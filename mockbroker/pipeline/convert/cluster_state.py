@@ -105,11 +105,12 @@ class RunState:
 
     def __init__(self) -> None:
         self.topics: dict[str, str] = {}  # name -> id
-        self.names: dict[str, str] = {}  # id -> name, also of deleted topics
         self.clients: dict[int, ClientIdentified] = {}  # by connection
         self.leading: dict[tuple[str, int], Leading] = {}  # by topic name and partition
         self.rebalances: Recent[RunClient, int] = Recent()  # assignments of each client, counted
-        self._texts: dict[bytes, str] = {}
+        self._names: dict[str, str] = {}  # id -> name
+        self._deleted_names: Recent[str, str] = Recent()  # id -> name
+        self._texts: Recent[bytes, str] = Recent()  # of ids
 
     def begin(self, started: RunStarted) -> None:
         """The topics at the start of the run."""
@@ -120,15 +121,19 @@ class RunState:
         self, seq: int, name: str, topic_id: str, leaders: Iterable[tuple[int, int]]
     ) -> None:
         self.topics[name] = topic_id
-        self.names[topic_id] = name
+        self._names[topic_id] = name
         for partition, (leader, epoch) in enumerate(leaders):
             self.leading[name, partition] = Leading(leader, epoch, seq)
 
     def topics_changed(self, entry: EventEntry, event: TopicsChanged) -> None:
         """Topics were created or deleted."""
         for topic in event.deleted:
+            if self._names.pop(topic.topic_id, None) is not None:
+                self._deleted_names[topic.topic_id] = topic.topic
             if self.topics.get(topic.topic) == topic.topic_id:
                 del self.topics[topic.topic]
+                for partition in range(len(topic.assignment)):
+                    self.leading.pop((topic.topic, partition), None)
         for topic in event.created:
             leaders = [(-1, 0)] * len(topic.assignment)
             self._add_topic(entry.seq, topic.topic, topic.topic_id, leaders)
@@ -144,7 +149,11 @@ class RunState:
         if name:
             return Place(name, self.topics.get(name), partition)
         text = self._text(topic_id)
-        return Place(self.names.get(text), None if text == ZERO_ID else text, partition)
+        return Place(self.name_of(text), None if text == ZERO_ID else text, partition)
+
+    def name_of(self, topic_id: str) -> str | None:
+        """The name of a topic, also of one that was deleted lately."""
+        return self._names.get(topic_id) or self._deleted_names.get(topic_id)
 
     def _text(self, topic_id: bytes) -> str:
         text = self._texts.get(topic_id)

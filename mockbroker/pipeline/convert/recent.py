@@ -1,6 +1,6 @@
-"""A table of clients that forgets those that were heard of longest ago.
+"""A table that forgets the entries that were set longest ago.
 
-A run may have any number of clients, one after the other, while few are there at a time.
+A run may have any number of clients and topics, one after the other, while few exist at a time.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
-CLIENTS_MAX = 20_000
+ENTRIES_MAX = 20_000
 
 
 class Recent(OrderedDict[K, V]):
-    """At most `CLIENTS_MAX` entries: those that were set last."""
+    """At most `ENTRIES_MAX` entries: those that were set last."""
 
     def __setitem__(self, key: K, value: V) -> None:
         super().__setitem__(key, value)
         self.move_to_end(key)
-        if len(self) > CLIENTS_MAX:
+        if len(self) > ENTRIES_MAX:
             self.popitem(last=False)

@@ -94,7 +94,7 @@ class ShareTables:
             **times(entry),
             "broker": event.node_id,
             "group": event.group,
-            "topic": event.topic or self._cluster.names.get(event.topic_id),
+            "topic": event.topic or self._cluster.name_of(event.topic_id),
             "topic_id": event.topic_id,
             "partition": event.partition,
             "state_epoch": _known(event.state_epoch),

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from mockbroker.core.events import MarkerWritten, TransactionMoved
 from mockbroker.core.journal.entries import EventEntry
 from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, times
-from mockbroker.pipeline.convert.recent import CLIENTS_MAX
+from mockbroker.pipeline.convert.recent import ENTRIES_MAX
 from mockbroker.pipeline.convert.rows import Rows
 
 ONGOING = "Ongoing"
@@ -53,7 +53,7 @@ class Transactions:
 
     def _forget(self) -> None:
         """Forget the oldest counts, but those of open transactions."""
-        while len(self._counts) > CLIENTS_MAX + len(self._open):
+        while len(self._counts) > ENTRIES_MAX + len(self._open):
             oldest = next(iter(self._counts))
             count = self._counts.pop(oldest)
             if oldest in self._open:

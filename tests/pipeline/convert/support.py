@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,25 @@ from mockbroker import Cluster
 from mockbroker.pipeline.store import open_store
 
 Row = dict[str, Any]
+
+
+class Kept:
+    """A `Sink` that keeps all rows in their order, but no columns."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, list[Row]] = {}
+
+    def of(self, table: str) -> list[Row]:
+        return self._rows.get(table, [])
+
+    def rows(self, table: str, rows: Iterable[Mapping[str, object]]) -> None:
+        self._rows.setdefault(table, []).extend(map(dict, rows))
+
+    def columns(self, table: str, columns: Mapping[str, Any]) -> None: ...
+
+    def describe(self, **facts: Any) -> None: ...
+
+    def at(self, seq: int, virtual_ms: int, real_ns: int) -> None: ...
 
 
 class Tables:

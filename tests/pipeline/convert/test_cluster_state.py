@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mockbroker.core.events import ChangedTopic, LeaderChanged, TopicsChanged
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.journal.entries import EventEntry
+from mockbroker.pipeline.convert import recent
 from mockbroker.pipeline.convert.cluster_state import Place, RunState
 
 ONE, TWO = bytes(15) + b"\1", bytes(15) + b"\2"
@@ -58,3 +61,35 @@ def test_a_broker_has_led_since_an_entry_under_an_epoch() -> None:
     assert state.leader_epoch(HERE, 2, since_seq=5) is None
     changed(state, 6, deleted=(FIRST,))
     assert state.leader_epoch(HERE, 1, since_seq=7) is None
+
+
+def test_of_topics_that_come_and_go_only_the_last_names_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recent, "ENTRIES_MAX", 3)
+    state = RunState()
+    ids = [bytes(15) + bytes([number]) for number in range(1, 11)]
+    changed(state, 1, created=(FIRST,))
+    for seq, each in enumerate(ids[1:], 2):
+        changed(state, seq, created=(uuid_text(each),), deleted=(uuid_text(ids[seq - 2]),))
+    changed(state, 20, deleted=(uuid_text(ids[-1]),))
+    named = [state.place("", each, 0).topic for each in ids]
+    assert named == [None] * 7 + ["t"] * 3
+    assert not state.topics
+    assert not state.leading
+
+
+def test_the_name_of_a_topic_that_exists_is_kept_whatever_comes_and_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recent, "ENTRIES_MAX", 3)
+    state = RunState()
+    changed(state, 1, created=(FIRST,))
+    for number in range(2, 50):
+        other = uuid_text(bytes(15) + bytes([number]))
+        event = TopicsChanged(0, (ChangedTopic("u", other, ((1,),)),), ())
+        state.topics_changed(EventEntry(number, 0, 0, event), event)
+        event = TopicsChanged(0, (), (ChangedTopic("u", other, ((1,),)),))
+        state.topics_changed(EventEntry(number, 0, 0, event), event)
+    assert state.place("", ONE, 0) == HERE
+    assert list(state.leading) == [("t", 0), ("t", 1)]

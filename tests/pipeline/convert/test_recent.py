@@ -1,9 +1,6 @@
-"""Tables of the converter that would grow with the clients of a run."""
+"""Tables of the converter that would grow with the clients and topics of a run."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable, Mapping
-from typing import Any
 
 import pytest
 
@@ -16,30 +13,19 @@ from mockbroker.pipeline.convert.readers import Member, Readers
 from mockbroker.pipeline.convert.recent import Recent
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.convert.transactions import Transactions
+from tests.pipeline.convert.support import Kept
 
 CLIENT = RunClient("c", "127.0.0.1")
 PLACE = ("t", 0)
 
 
-class Nowhere:
-    """Takes rows."""
-
-    def rows(self, table: str, rows: Iterable[Mapping[str, object]]) -> None: ...
-
-    def columns(self, table: str, columns: Mapping[str, Any]) -> None: ...
-
-    def describe(self, **facts: Any) -> None: ...
-
-    def at(self, seq: int, virtual_ms: int, real_ns: int) -> None: ...
-
-
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recent, "CLIENTS_MAX", 3)
-    monkeypatch.setattr(transactions, "CLIENTS_MAX", 3)
+    monkeypatch.setattr(recent, "ENTRIES_MAX", 3)
+    monkeypatch.setattr(transactions, "ENTRIES_MAX", 3)
 
 
-def test_clients_heard_of_last_are_kept() -> None:
+def test_entries_that_were_set_last_are_kept() -> None:
     seen: Recent[str, int] = Recent()
     for number, name in enumerate("abacde"):
         seen[name] = number
@@ -48,7 +34,7 @@ def test_clients_heard_of_last_are_kept() -> None:
 
 
 def test_counts_of_producers_without_an_open_transaction_are_forgotten() -> None:
-    found = Transactions(Rows(Nowhere()))
+    found = Transactions(Rows(Kept()))
     found.wrote(1)
     for producer_id in range(2, 50):
         found.wrote(producer_id)
@@ -58,7 +44,7 @@ def test_counts_of_producers_without_an_open_transaction_are_forgotten() -> None
 
 
 def test_a_producer_that_was_forgotten_repeats_no_number() -> None:
-    found = Transactions(Rows(Nowhere()))
+    found = Transactions(Rows(Kept()))
     names = []
     for _ in range(3):
         for producer_id in range(10):
@@ -109,7 +95,7 @@ def test_members_of_generations_before_the_one_that_ends_are_gone(
     state: str, generation: int, left: list[str]
 ) -> None:
     readers = readers_with(member("four", 4), member("five", 5))
-    rows, cluster = Rows(Nowhere()), RunState()
+    rows, cluster = Rows(Kept()), RunState()
     groups = GroupTables(rows, cluster, Transactions(rows), readers)
     event = GroupMoved(
         at_ms=0, node_id=1, group="g", former="Stable", state=state, generation=generation,

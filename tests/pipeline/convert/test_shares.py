@@ -11,18 +11,8 @@ from mockbroker.core.journal.entries import EventEntry
 from mockbroker.pipeline.convert.cluster_state import RunState
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.convert.shares import ShareTables
-from tests.pipeline.convert.support import tables_of
+from tests.pipeline.convert.support import Kept, tables_of
 from tests.support.streams_member import StreamsMember, assign_at_once
-
-
-class Kept:
-    """A writer that keeps all rows in their order."""
-
-    def __init__(self) -> None:
-        self.kept: list[tuple[str, Any]] = []
-
-    def rows(self, table: str, rows: Any) -> None:
-        self.kept += [(table, row) for row in rows]
 
 
 class Events:
@@ -30,7 +20,7 @@ class Events:
 
     def __init__(self) -> None:
         self._kept = Kept()
-        self._rows = Rows(self._kept)  # type: ignore[arg-type]
+        self._rows = Rows(self._kept)
         self._tables = ShareTables(self._rows, RunState())
         self._seq = 0
 
@@ -51,7 +41,10 @@ class Events:
     def numbers(self) -> list[tuple[int, int | None]]:
         """State and life of each row, in the order of the events."""
         self._rows.flush()
-        rows = sorted((row for _, row in self._kept.kept), key=lambda row: row["seq"])
+        rows = sorted(
+            self._kept.of("share_records") + self._kept.of("share_starts"),
+            key=lambda row: row["seq"],
+        )
         return [(row["share_state"], row["life"]) for row in rows]
 
 
