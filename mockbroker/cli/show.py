@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -17,6 +17,7 @@ VIEWS: Mapping[str, str] = {
     "cluster": "/v1/cluster",
     "controller": "/v1/controller",
     "brokers": "/v1/brokers",
+    "network": "/v1/network",
     "topics": "/v1/topics",
     "partitions": "/v1/partitions",
     "groups": "/v1/groups",
@@ -37,9 +38,9 @@ VIEWS: Mapping[str, str] = {
 @json_option
 @admin_command
 def show(api: AdminClient, what: str, arguments: tuple[str, ...], as_json: bool) -> None:
-    """Print a table of WHAT: cluster, controller, brokers, topics, partitions, groups, lag,
-    share-partitions, streams-tasks, transactions, open-transactions, producers, connections or
-    telemetry.
+    """Print a table of WHAT: cluster, controller, brokers, network, topics, partitions, groups,
+    lag, share-partitions, streams-tasks, transactions, open-transactions, producers, connections
+    or telemetry.
 
     \b
     mockbroker show partitions topic=orders
@@ -49,10 +50,22 @@ def show(api: AdminClient, what: str, arguments: tuple[str, ...], as_json: bool)
     if as_json:
         print_json(found)
         return
+    if what == "network":
+        found = list(_links(found))
     rows: list[dict[str, Any]] = found if isinstance(found, list) else [found]
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = [name.replace("_", " ").upper() for name in names]
     print_table(columns, [[_cell(row.get(name)) for name in names] for row in rows])
+
+
+def _links(network: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The links between brokers, and behind them those to clients that are cut."""
+    yield from network["links"]
+    for cut in network["clients"]:
+        ends = [cut["match"], "all brokers" if cut["brokers"] is None else cut["brokers"]]
+        for sender, receiver in (ends, ends[::-1])[: 2 if cut["both_ways"] else 1]:
+            link = {"from": sender, "to": receiver, "up": False, "delay_ms": 0}
+            yield {**link, "rules": [cut["rule"]]}
 
 
 def _cell(value: object) -> Cell:

@@ -219,6 +219,28 @@ def test_what_is_there_is_shown(kafka: Cluster, run: Run) -> None:
     assert "'everything' is not one of" in run("show", "everything", status=2).output
 
 
+def test_links_are_shown_with_those_of_clients_that_are_cut(kafka: Cluster, run: Run) -> None:
+    """Each link one way, a client's after those between brokers."""
+    kafka.cut_network(2, to=1, both_ways=False)
+    kafka.delay_network(1, to=2, by="40ms", both_ways=False)
+    kafka.cut_network([1, 2], clients={"client_id": "shop"})
+    header, *rows = [
+        [cell.strip() for cell in line.split("  ") if cell.strip()]
+        for line in run("show", "network").output.splitlines()
+    ]
+    assert header == ["FROM", "TO", "UP", "DELAY MS", "RULES"]
+    [rule] = json.loads(rows[-1][-1])
+    assert rows == [
+        ["1", "2", "true", "40", "[]"],
+        ["2", "1", "false", "0", "[]"],
+        ["client_id shop", "[1, 2]", "false", "0", f'["{rule}"]'],
+        ["[1, 2]", "client_id shop", "false", "0", f'["{rule}"]'],
+    ]
+    assert rule in [each["name"] for plan in kafka.faults.plans() for each in plan["rules"]]
+    assert json.loads(run("show", "network", "--json").output)["nodes"] == [1, 2]
+    kafka.heal_network()
+
+
 def test_views_of_a_cluster_in_python(kafka: Cluster) -> None:
     """They tell what the admin API tells."""
     api = HttpClient(kafka.admin_url)
