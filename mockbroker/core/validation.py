@@ -76,6 +76,7 @@ class Later(NamedTuple):
 
 Ms = Annotated[int, Duration()]
 Count = Annotated[int, Range(0, 2**31 - 1)]
+Count64 = Annotated[int, Range(0, INT_MAX)]  # an offset, a time in ms, the number of an entry
 Positive = Annotated[int, Range(1, 2**31 - 1)]
 Probability = Annotated[float, Range(0.0, 1.0)]
 

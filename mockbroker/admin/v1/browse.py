@@ -10,7 +10,7 @@ from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.declaring import ApiEndpoints
 from mockbroker.admin.v1.endpoint import Call
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.validation import Count, Length, Range
+from mockbroker.core.validation import Count, Count64, Length, Range
 from mockbroker.core.views.browse import (
     BatchPage,
     BatchSearch,
@@ -23,8 +23,6 @@ from mockbroker.core.views.browse import (
 )
 from mockbroker.core.views.configs import topic_config_views
 from mockbroker.core.views.topics import log_of, partition_of
-
-Offset = Annotated[int, Range(0, 2**63 - 1)]
 
 PARTITIONS_MAX = 1_000
 RECORDS_MAX = 1_000
@@ -57,8 +55,8 @@ class BatchesQuery(msgspec.Struct):
     and values are cut to `value_bytes_max`.
     """
 
-    offset: Offset = 0
-    timestamp_ms: Offset | None = None
+    offset: Count64 = 0
+    timestamp_ms: Count64 | None = None
     limit: Annotated[int, Range(1, RECORDS_MAX)] = 100
     text: Annotated[str, Length(0, 1_000)] = ""
     broker: int | None = None

@@ -10,7 +10,7 @@ from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.declaring import ApiEndpoints
 from mockbroker.admin.v1.endpoint import Call
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.validation import Range
+from mockbroker.core.validation import Count64, Range
 from mockbroker.core.views.brokers import broker_views, cluster_view
 from mockbroker.core.views.configs import own_config_views
 from mockbroker.core.views.groups import group_lag_views, group_views, lag_views
@@ -45,7 +45,7 @@ GONE = (404,)
 class RecordsQuery(msgspec.Struct):
     """`offset` is the first one; the replica of `broker` is read, by default the leader's."""
 
-    offset: Annotated[int, Range(0, 2**63 - 1)] = 0
+    offset: Count64 = 0
     limit: Annotated[int, Range(1, RECORDS_MAX)] = 100
     broker: int | None = None
 

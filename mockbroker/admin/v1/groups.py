@@ -13,7 +13,7 @@ from mockbroker.admin.v1.endpoint import Call
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.admin.v1.waiting import observe, until
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.validation import Count, Length, Ms, Range, ValidationError, nearest
+from mockbroker.core.validation import Count, Count64, Length, Ms, ValidationError, nearest
 from mockbroker.core.views.groups import GroupView, LagView, group_view, group_views, lag_views
 from mockbroker.server.group_offsets import (
     TopicPartition,
@@ -27,7 +27,6 @@ from mockbroker.server.group_offsets import (
 OPERATION_TIMEOUT_S = 30.0
 OFFSETS_MAX = 10_000
 
-Offset = Annotated[int, Range(0, 2**63 - 1)]
 
 # Of groups of all types.
 GroupStateName = Literal[
@@ -65,7 +64,7 @@ class NewOffset(msgspec.Struct, frozen=True):
 
     topic: str
     partition: Count
-    offset: Offset
+    offset: Count64
     metadata: str = ""
 
 
@@ -83,8 +82,8 @@ class ResetOffsets(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     topic: str
-    to: Literal["earliest", "latest"] | Offset | None = None
-    at_ms: Offset | None = None
+    to: Literal["earliest", "latest"] | Count64 | None = None
+    at_ms: Count64 | None = None
     partitions: list[Count] | None = None
 
     def __post_init__(self) -> None:

@@ -26,7 +26,7 @@ from mockbroker.core.journal.verify import (
     parse_expectation,
     verify,
 )
-from mockbroker.core.validation import Ms, Range
+from mockbroker.core.validation import Count64, Ms, Range
 
 PAGE_ENTRIES = 500
 # Entries that are not opened take less than a microsecond.
@@ -34,6 +34,8 @@ FACTS_PAGE_ENTRIES = 10_000
 STREAMS_MAX = 32
 
 endpoints = ApiEndpoints()
+
+EventCount = Annotated[int, Range(1, 10_000)]  # of one page
 
 JOURNAL = "/v1/journal"
 UNKEPT = (409,)
@@ -44,8 +46,8 @@ class JournalQuery(Filter, kw_only=True, frozen=True):
     the decoded requests and answers are left out.
     """
 
-    after: Annotated[int, Range(0, 2**63 - 1)] = 0
-    limit: Annotated[int, Range(1, 10_000)] = 1_000
+    after: Count64 = 0
+    limit: EventCount = 1_000
     messages: bool = True
 
 
@@ -58,13 +60,14 @@ class JournalPage(msgspec.Struct, frozen=True):
 
 
 class JournalSearch(msgspec.Struct, frozen=True):
-    """A filter, with conditions that do not fit into a query, for the events after entry `after`;
-    at most `limit` are returned.
+    """As the query for journal events, with conditions that do not fit into a query: at most
+    `limit` events after entry `after`. Without `messages` the decoded requests and answers are left
+    out.
     """
 
     match: Filter = Filter()
-    after: Annotated[int, Range(0, 2**63 - 1)] = 0
-    limit: Annotated[int, Range(1, 10_000)] = 1_000
+    after: Count64 = 0
+    limit: EventCount = 1_000
     messages: bool = True
 
 
@@ -79,7 +82,7 @@ class JournalWait(msgspec.Struct, frozen=True):
 
     match: Filter
     count: Annotated[int, Range(1, 1_000_000)] = 1
-    after: Annotated[int, Range(0, 2**63 - 1)] = 0
+    after: Count64 = 0
     timeout_ms: Ms = 10_000
 
 

@@ -13,7 +13,7 @@ from mockbroker.admin.v1.endpoint import Call
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.journal.journal import Journal
 from mockbroker.core.journal.slices import JournalSlice, slice_of
-from mockbroker.core.validation import Range
+from mockbroker.core.validation import INT_MAX, Count64, Range
 from mockbroker.core.views.configs import OwnConfigsView
 from mockbroker.pipeline.past import views
 from mockbroker.pipeline.past.group_history import (
@@ -26,7 +26,6 @@ from mockbroker.pipeline.past.image import CapturedImage, Image, capture
 from mockbroker.pipeline.past.members import MEMBER_APIS
 from mockbroker.pipeline.saved import SavedJournal, SavedPart
 
-SEQ_MAX = 2**63 - 1
 # The newest entries that the history of a group has at first.
 HISTORY_ENTRIES = 200_000
 GROUPS_KEPT_MAX = 32
@@ -54,7 +53,7 @@ class StateQuery(msgspec.Struct, frozen=True):
     lag those of one `group`, if these are given.
     """
 
-    seq: Annotated[int, Range(0, SEQ_MAX)] | None = None
+    seq: Count64 | None = None
     parts: list[Part] | Part | None = None
     topic: str | None = None
     group: str | None = None
@@ -145,14 +144,14 @@ class Past:
         """The entries behind number `after`."""
         journal = self._api.journal
         if isinstance(journal, SavedJournal):
-            return journal.part(after, SEQ_MAX if until is None else until)
+            return journal.part(after, INT_MAX if until is None else until)
         return await self._api.read(lambda: slice_of(journal, self._api.topic_name, after, until))
 
     async def _begin(self, journal: Journal | SavedJournal) -> None:
         captured: CapturedImage | None
         entries: JournalSlice | SavedPart
         if isinstance(journal, SavedJournal):
-            captured, entries = journal.image, journal.part(0, SEQ_MAX)
+            captured, entries = journal.image, journal.part(0, INT_MAX)
         else:
             captured, entries = await self._api.cluster(
                 lambda cluster: (capture(cluster), slice_of(journal, self._api.topic_name))

@@ -17,7 +17,7 @@ from mockbroker.admin.v1.problems import Problem, ProblemError, problem_of
 from mockbroker.admin.v1.waiting import until
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.faults.schemas import InputSchemas
-from mockbroker.core.validation import Count, Length, Ms, Range, ValidationError, convert
+from mockbroker.core.validation import Count, Count64, Length, Ms, Range, ValidationError, convert
 from mockbroker.core.views.stored import StoredPage, TopicWatch, record_count, stored_page
 from mockbroker.server.appending import TIMEOUT_MS, Appender, AppendError
 from mockbroker_protocol.records import Record
@@ -57,7 +57,7 @@ class NewRecord(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str | None] = {}
     headers_base64: list[list[str | None]] = []
     partition: Count | None = None
-    timestamp_ms: Annotated[int, Range(0, 2**63 - 1)] | None = None
+    timestamp_ms: Count64 | None = None
 
     def __post_init__(self) -> None:
         for name in ("key", "value"):
@@ -92,7 +92,7 @@ class StoredQuery(msgspec.Struct):
 
     partition: Count | None = None
     from_partition: Count = 0
-    from_offset: Annotated[int, Range(0, 2**63 - 1)] = 0
+    from_offset: Count64 = 0
     limit: Annotated[int, Range(1, PAGE_RECORDS_MAX)] = 10_000
 
 

@@ -13,12 +13,11 @@ from mockbroker.core.cluster import Cluster
 from mockbroker.core.journal.filters import EventMatcher, Filter
 from mockbroker.core.journal.slices import JournalSlice, slice_of
 from mockbroker.core.journal.timeline import Timeline, TimelineView
-from mockbroker.core.validation import Range
+from mockbroker.core.validation import Count64, Range
 from mockbroker.pipeline.saved import SavedJournal, SavedPart
 
 T = TypeVar("T")
 
-SEQ_MAX = 2**63 - 1
 # A tenth of a millisecond.
 TURN_ENTRIES = 20
 # The newest entries that a window without a beginning has.
@@ -34,8 +33,8 @@ class TimelineQuery(Filter, kw_only=True, frozen=True):
     `until`. At most `limit` spans are returned.
     """
 
-    after: Annotated[int, Range(0, SEQ_MAX)] | None = None
-    until: Annotated[int, Range(0, SEQ_MAX)] | None = None
+    after: Count64 | None = None
+    until: Count64 | None = None
     limit: Annotated[int, Range(1, 10_000)] = 2_000
 
 
