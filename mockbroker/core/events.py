@@ -39,9 +39,8 @@ KINDS: Mapping[str, str] = {
     "unanswered": "a request gets no response, as from Kafka; its client waits for its timeout",
 }
 
-# The reasons of `RecordsRemoved`: those by design, and those of records that a new leader lacks.
-START_REMOVALS = ("retention", "delete_records")  # from the start of the log
-WANTED_REMOVALS = (*START_REMOVALS, "compaction", "topic_deleted")
+# The reasons of `RecordsRemoved` from the start of a log, and of records that a new leader lacks.
+START_REMOVALS = ("retention", "delete_records")
 TRUNCATION, UNCLEAN_ELECTION, LOG_DIR_FAILED = "truncation", "unclean_election", "log_dir_failed"
 LOSSES = (TRUNCATION, UNCLEAN_ELECTION, LOG_DIR_FAILED)
 

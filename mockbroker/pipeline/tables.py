@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from mockbroker.core.events import LOSSES, WANTED_REMOVALS
+# The reasons of removed records, as in the core's events; the jobs run without the core.
+WANTED_REMOVALS = ("retention", "compaction", "delete_records", "topic_deleted")
+LOSSES = ("truncation", "unclean_election", "log_dir_failed")
 
 # Grows with every change that breaks a reader of older tables.
 SCHEMA_VERSION = 6

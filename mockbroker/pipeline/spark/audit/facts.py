@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.core.events import WANTED_REMOVALS
 from mockbroker.pipeline.findings import EXPIRATION, FINDING_COLUMNS
+from mockbroker.pipeline.tables import WANTED_REMOVALS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
