@@ -8,7 +8,7 @@ from api_coverage import kafka_name
 from markdown import page as join
 from markdown import table
 
-from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker.core.security.authorized_operations import SUPPORTED
 from mockbroker.handlers import load_all
 from mockbroker.handlers.authorization import AuthorizationRule
@@ -29,11 +29,11 @@ NAMES = {
     ResourceType.TRANSACTIONAL_ID: "transactional id",
 }
 IMPLIED = [
-    (Operation.READ, Operation.DESCRIBE),
-    (Operation.WRITE, Operation.DESCRIBE),
-    (Operation.DELETE, Operation.DESCRIBE),
-    (Operation.ALTER, Operation.DESCRIBE),
-    (Operation.ALTER_CONFIGS, Operation.DESCRIBE_CONFIGS),
+    (AclOperation.READ, AclOperation.DESCRIBE),
+    (AclOperation.WRITE, AclOperation.DESCRIBE),
+    (AclOperation.DELETE, AclOperation.DESCRIBE),
+    (AclOperation.ALTER, AclOperation.DESCRIBE),
+    (AclOperation.ALTER_CONFIGS, AclOperation.DESCRIBE_CONFIGS),
 ]
 
 

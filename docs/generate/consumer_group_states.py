@@ -98,7 +98,7 @@ def theory() -> str:
     return words
 
 
-def _groups() -> list[tuple[GroupFacts, states.GroupState]]:
+def _groups() -> list[tuple[GroupFacts, states.ConsumerGroupState]]:
     return list(GROUP_STATES.items())
 
 

@@ -7,15 +7,21 @@ from markdown import page as join
 from markdown import table
 from state_tables import answer, edges_of, steps_list, transitions_table
 
-from mockbroker.core.groups.states import ANSWERS, FORBIDDEN, TRANSITIONS, RequestAction, State
+from mockbroker.core.groups.states import (
+    ANSWERS,
+    FORBIDDEN,
+    TRANSITIONS,
+    ClassicGroupState,
+    RequestAction,
+)
 
 # Layout only: what is drawn between the places comes from TRANSITIONS.
-PLACES: dict[State, tuple[int, int]] = {
-    State.EMPTY: (110, 60),
-    State.PREPARING: (400, 60),
-    State.COMPLETING: (690, 60),
-    State.STABLE: (545, 190),
-    State.DEAD: (255, 270),
+PLACES: dict[ClassicGroupState, tuple[int, int]] = {
+    ClassicGroupState.EMPTY: (110, 60),
+    ClassicGroupState.PREPARING: (400, 60),
+    ClassicGroupState.COMPLETING: (690, 60),
+    ClassicGroupState.STABLE: (545, 190),
+    ClassicGroupState.DEAD: (255, 270),
 }
 SIZE = (800, 320)
 
@@ -31,7 +37,7 @@ Dashed lines: every state ends in Dead when the group is deleted or its coordina
 
 
 def page() -> str:
-    assert set(PLACES) == set(State), "each state needs a place in the diagram"
+    assert set(PLACES) == set(ClassicGroupState), "each state needs a place in the diagram"
     return join(
         INTRO,
         "## Transitions",
@@ -39,9 +45,12 @@ def page() -> str:
         "## Answers",
         "The answer to a known member with the current generation, by the state of its group.",
         table(
-            ("request", *(state.value for state in State)),
+            ("request", *(state.value for state in ClassicGroupState)),
             [
-                (kind.value, *(answer(ANSWERS[state][kind], RequestAction) for state in State))
+                (
+                    kind.value,
+                    *(answer(ANSWERS[state][kind], RequestAction) for state in ClassicGroupState),
+                )
                 for kind in next(iter(ANSWERS.values()))
             ],
         ),
@@ -57,5 +66,5 @@ def picture() -> str:
         PLACES,
         edges_of(TRANSITIONS),
         SIZE,
-        dashed={State.DEAD},
+        dashed={ClassicGroupState.DEAD},
     )

@@ -8,18 +8,25 @@ from markdown import table
 from state_tables import answer, edges_of, steps_list, theory, transitions_table
 
 from mockbroker.core.txn import states
-from mockbroker.core.txn.states import ANSWERS, FORBIDDEN, TRANSITIONS, State, TxnAction, TxnRequest
+from mockbroker.core.txn.states import (
+    ANSWERS,
+    FORBIDDEN,
+    TRANSITIONS,
+    TransactionState,
+    TxnAction,
+    TxnRequest,
+)
 
 # Layout only: what is drawn between the places comes from TRANSITIONS.
-PLACES: dict[State, tuple[int, int]] = {
-    State.DEAD: (520, 40),
-    State.EMPTY: (430, 190),
-    State.ONGOING: (330, 340),
-    State.COMPLETE_COMMIT: (110, 160),
-    State.COMPLETE_ABORT: (930, 160),
-    State.PREPARE_COMMIT: (110, 480),
-    State.PREPARE_EPOCH_FENCE: (460, 480),
-    State.PREPARE_ABORT: (930, 480),
+PLACES: dict[TransactionState, tuple[int, int]] = {
+    TransactionState.DEAD: (520, 40),
+    TransactionState.EMPTY: (430, 190),
+    TransactionState.ONGOING: (330, 340),
+    TransactionState.COMPLETE_COMMIT: (110, 160),
+    TransactionState.COMPLETE_ABORT: (930, 160),
+    TransactionState.PREPARE_COMMIT: (110, 480),
+    TransactionState.PREPARE_EPOCH_FENCE: (460, 480),
+    TransactionState.PREPARE_ABORT: (930, 480),
 }
 SIZE = (1040, 520)
 
@@ -51,9 +58,9 @@ def page() -> str:
         "## Answers",
         PENDING,
         table(
-            ("request", *(state.value for state in State)),
+            ("request", *(state.value for state in TransactionState)),
             [
-                (ask.value, *(answer(ANSWERS[state][ask], TxnAction) for state in State))
+                (ask.value, *(answer(ANSWERS[state][ask], TxnAction) for state in TransactionState))
                 for ask in TxnRequest
             ],
         ),
@@ -70,11 +77,11 @@ def words() -> str:
 
 def picture() -> str:
     """The diagram as SVG."""
-    assert set(PLACES) == set(State), "each state needs a place in the diagram"
+    assert set(PLACES) == set(TransactionState), "each state needs a place in the diagram"
     return diagram.draw(
         "States of a transactional id",
         PLACES,
         edges_of(TRANSITIONS),
         SIZE,
-        dashed={State.DEAD},
+        dashed={TransactionState.DEAD},
     )

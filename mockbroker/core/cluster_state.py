@@ -20,7 +20,7 @@ from mockbroker.core.groups.member_connections import MemberConnections
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.log.manager import LogManager
 from mockbroker.core.metadata.features import Features
-from mockbroker.core.metadata.image import Image
+from mockbroker.core.metadata.image import MetadataImage
 from mockbroker.core.metadata.metadata_cache import MetadataCache
 from mockbroker.core.metadata.metadata_publisher import MetadataPublisher
 from mockbroker.core.metadata.profiles import profile_of
@@ -118,7 +118,7 @@ class ClusterState:
         # All brokers, and the brokers that are registered with the controller.
         self.processes: dict[int, Broker] = {}
         self.brokers: dict[int, Broker] = {}
-        self.image = Image({}, self.brokers, NO_LEADER)
+        self.image = MetadataImage({}, self.brokers, NO_LEADER)
         self.topics = self.image.topics
         self.topics_by_id = self.image.topics_by_id
         self.metadata = MetadataCache(self.image, self.processes)

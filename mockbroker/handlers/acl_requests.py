@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.security.acls import (
     AclFilter,
-    Operation,
+    AclOperation,
+    AclPermissionType,
     PatternType,
-    Permission,
     ResourceType,
 )
 
@@ -33,8 +33,8 @@ def filter_of(wanted: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
         PatternType(wanted.pattern_type_filter),
         wanted.principal_filter,
         wanted.host_filter,
-        Operation(wanted.operation),
-        Permission(wanted.permission_type),
+        AclOperation(wanted.operation),
+        AclPermissionType(wanted.permission_type),
     )
 
 

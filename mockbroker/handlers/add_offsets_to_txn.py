@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import named, on_group, on_transactional_id, required
 from mockbroker.handlers.base import Parked, RequestContext, api, fenced_error
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -25,8 +25,8 @@ TV0 = 0  # with TV2 the group coordinator adds the partition
     ApiKey.ADD_OFFSETS_TO_TXN,
     versions=(0, 4),
     authorize=required(
-        named(on_transactional_id(Operation.WRITE), "transactional_id"),
-        named(on_group(Operation.READ), "group_id"),
+        named(on_transactional_id(AclOperation.WRITE), "transactional_id"),
+        named(on_group(AclOperation.READ), "group_id"),
     ),
 )
 def add_offsets_to_txn(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.metadata.topic import INTERNAL_TOPICS
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import (
     AuthHelper,
     by_handler,
@@ -47,17 +47,17 @@ NONE = ErrorCode.NONE
     versions=(0, 5),
     authorize=by_handler(
         requires(
-            on_transactional_id(Operation.WRITE),
+            on_transactional_id(AclOperation.WRITE),
             about="for producers",
             otherwise="`TRANSACTIONAL_ID_AUTHORIZATION_FAILED` for all",
         ),
         requires(
-            on_topic(Operation.WRITE),
+            on_topic(AclOperation.WRITE),
             about="each, for producers",
             otherwise="`TOPIC_AUTHORIZATION_FAILED` for it, nothing is added",
         ),
         requires(
-            on_cluster(Operation.CLUSTER_ACTION),
+            on_cluster(AclOperation.CLUSTER_ACTION),
             about="for brokers, since v4",
             otherwise="`CLUSTER_AUTHORIZATION_FAILED`",
         ),
@@ -71,7 +71,7 @@ def add_partitions_to_txn(
     transactions = request.transactions
     if ctx.api_version < BATCHES_SINCE:
         transactional_id = request.v3_and_below_transactional_id
-        if not auth.transactional_id(Operation.WRITE, transactional_id):
+        if not auth.transactional_id(AclOperation.WRITE, transactional_id):
             raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         transactions = [
             AddPartitionsToTxnTransaction(
@@ -81,7 +81,7 @@ def add_partitions_to_txn(
                 topics=request.v3_and_below_topics,
             )
         ]
-    elif not auth.cluster(Operation.CLUSTER_ACTION):
+    elif not auth.cluster(AclOperation.CLUSTER_ACTION):
         raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     builder = _ResponseBuilder(ctx, transactions)
     if not transactions:
@@ -177,7 +177,7 @@ def _partition_error(auth: AuthHelper, key: TopicPartition) -> ErrorCode:
     """
     topic, _ = key
     if auth.ctx.api_version < BATCHES_SINCE and (
-        topic in INTERNAL_TOPICS or not auth.topic(Operation.WRITE, topic)
+        topic in INTERNAL_TOPICS or not auth.topic(AclOperation.WRITE, topic)
     ):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     if auth.ctx.image.partition(*key) is None:

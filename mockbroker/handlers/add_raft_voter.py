@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
 from mockbroker.core.ids import ZERO_UUID
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.refusals import Refusal
@@ -30,7 +30,7 @@ RECONFIGURABLE_SINCE = 1  # kraft.version
 @api(
     ApiKey.ADD_RAFT_VOTER,
     versions=(0, 1),
-    authorize=clusterwide(Operation.ALTER, has_message=False),
+    authorize=clusterwide(AclOperation.ALTER, has_message=False),
     forwarded=True,
     refusal=Refusal(repeats_code=True),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mockbroker.core.errors import ApiError
 from mockbroker.core.quotas.client_quotas import entity_of
 from mockbroker.core.quotas.throttling import Entity
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.refusals import Refusal
@@ -22,7 +22,7 @@ from mockbroker_protocol.messages.alter_client_quotas import (
 @api(
     ApiKey.ALTER_CLIENT_QUOTAS,
     versions=(0, 1),
-    authorize=clusterwide(Operation.ALTER_CONFIGS, has_message=False),
+    authorize=clusterwide(AclOperation.ALTER_CONFIGS, has_message=False),
     forwarded=True,
     refusal=Refusal(rows=("entity",), repeats_code=True),
 )

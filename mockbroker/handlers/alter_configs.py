@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.core.configs.alter import replace_overrides
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import by_handler
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.config_authorization import alter_each, config_rules
@@ -19,7 +19,7 @@ from mockbroker_protocol.messages.alter_configs import (
 @api(
     ApiKey.ALTER_CONFIGS,
     versions=(0, 2),
-    authorize=by_handler(*config_rules(Operation.ALTER_CONFIGS)),
+    authorize=by_handler(*config_rules(AclOperation.ALTER_CONFIGS)),
     forwarded=True,
 )
 def alter_configs(ctx: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.replication.reassignment import plan_reassignment
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.refusals import Refusal
@@ -23,7 +23,7 @@ from mockbroker_protocol.messages.alter_partition_reassignments import (
 @api(
     ApiKey.ALTER_PARTITION_REASSIGNMENTS,
     versions=(0, 1),
-    authorize=clusterwide(Operation.ALTER),
+    authorize=clusterwide(AclOperation.ALTER),
     forwarded=True,
     refusal=Refusal(rows=("responses",)),
 )

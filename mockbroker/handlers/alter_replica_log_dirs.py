@@ -10,7 +10,7 @@ from functools import partial
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.log.dirs import LogDirs
 from mockbroker.core.replication.partition import Partition
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.refusals import Refusal
@@ -26,7 +26,7 @@ from mockbroker_protocol.messages.alter_replica_log_dirs import (
 @api(
     ApiKey.ALTER_REPLICA_LOG_DIRS,
     versions=(1, 2),
-    authorize=clusterwide(Operation.ALTER, has_message=False),
+    authorize=clusterwide(AclOperation.ALTER, has_message=False),
     refusal=Refusal(sources={"results": "dirs.topics"}),
 )
 def alter_replica_log_dirs(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.ids import ZERO_UUID
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_group, on_topic, requires
 from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker.handlers.refusals import Refusal
@@ -30,8 +30,8 @@ NONE = ErrorCode.NONE
     ApiKey.ALTER_SHARE_GROUP_OFFSETS,
     versions=(0, 0),
     authorize=by_handler(
-        requires(on_group(Operation.READ), about="", otherwise="`GROUP_AUTHORIZATION_FAILED`"),
-        requires(on_topic(Operation.READ)),
+        requires(on_group(AclOperation.READ), about="", otherwise="`GROUP_AUTHORIZATION_FAILED`"),
+        requires(on_topic(AclOperation.READ)),
     ),
     refusal=Refusal(repeats_code=True),
 )
@@ -42,7 +42,7 @@ def alter_share_group_offsets(
     auth = AuthHelper(ctx)
     if not share_groups_enabled(ctx):
         return _refusal(ErrorCode.UNSUPPORTED_VERSION)
-    if not auth.group(Operation.READ, request.group_id):
+    if not auth.group(AclOperation.READ, request.group_id):
         return _refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     builder = _ResponseBuilder(ctx)
     start_offsets: dict[bytes, dict[int, int]] = {}
@@ -73,7 +73,7 @@ def alter_share_group_offsets(
 
 
 def _topic_error(auth: AuthHelper, name: str) -> ErrorCode:
-    if not auth.topic(Operation.READ, name):
+    if not auth.topic(AclOperation.READ, name):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     known = name in auth.ctx.image.topics
     return NONE if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.refusals import ErrorDetails, Refusal
@@ -39,7 +39,7 @@ def _refuse_users(
 @api(
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
     versions=(0, 0),
-    authorize=clusterwide(Operation.ALTER),
+    authorize=clusterwide(AclOperation.ALTER),
     forwarded=True,
     refusal=Refusal(rows=None, finish=_refuse_users),
 )

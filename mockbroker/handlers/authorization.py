@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from mockbroker.core.security.acls import CLUSTER_NAME, Operation, ResourceType
+from mockbroker.core.security.acls import CLUSTER_NAME, AclOperation, ResourceType
 from mockbroker.core.security.authorized_operations import SUPPORTED, bits
 from mockbroker.core.security.authorizer import java_host
 from mockbroker.handlers.base import Parked, at_controller
@@ -56,33 +56,33 @@ class AuthHelper:
         """Whether there is an authorizer."""
         return self._authorizer is not None
 
-    def allows(self, operation: Operation, kind: ResourceType, name: str) -> bool:
+    def allows(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
         """Whether the client is authorized for an operation on a resource."""
         authorizer = self._authorizer
         return authorizer is None or authorizer.allows(
             self._principal, self._host, operation, kind, name
         )
 
-    def cluster(self, operation: Operation) -> bool:
+    def cluster(self, operation: AclOperation) -> bool:
         return self.allows(operation, ResourceType.CLUSTER, CLUSTER_NAME)
 
-    def topic(self, operation: Operation, name: str) -> bool:
+    def topic(self, operation: AclOperation, name: str) -> bool:
         return self.allows(operation, ResourceType.TOPIC, name)
 
-    def group(self, operation: Operation, group_id: str) -> bool:
+    def group(self, operation: AclOperation, group_id: str) -> bool:
         return self.allows(operation, ResourceType.GROUP, group_id)
 
-    def transactional_id(self, operation: Operation, transactional_id: str) -> bool:
+    def transactional_id(self, operation: AclOperation, transactional_id: str) -> bool:
         return self.allows(operation, ResourceType.TRANSACTIONAL_ID, transactional_id)
 
-    def any_topic(self, operation: Operation) -> bool:
+    def any_topic(self, operation: AclOperation) -> bool:
         """Whether there may be a topic on which the operation is allowed."""
         authorizer = self._authorizer
         return authorizer is None or authorizer.allows_on_any(
             self._principal, self._host, operation, ResourceType.TOPIC
         )
 
-    def topic_id(self, operation: Operation, topic_id: bytes) -> bool:
+    def topic_id(self, operation: AclOperation, topic_id: bytes) -> bool:
         """Whether the operation is allowed on the topic with this id; an unknown id is allowed, so
         that the handler answers UNKNOWN_TOPIC_ID.
         """
@@ -95,7 +95,7 @@ class AuthHelper:
 
     def cluster_operations(self) -> int:
         """The same for the cluster; 0 for a client that is not authorized to describe it."""
-        if not self.cluster(Operation.DESCRIBE):
+        if not self.cluster(AclOperation.DESCRIBE):
             return 0
         return self.operations(ResourceType.CLUSTER, CLUSTER_NAME)
 
@@ -103,23 +103,23 @@ class AuthHelper:
 class RequiredAcl(NamedTuple):
     """An operation on a kind of resource."""
 
-    operation: Operation
+    operation: AclOperation
     resource: ResourceType
 
 
-def on_cluster(operation: Operation) -> RequiredAcl:
+def on_cluster(operation: AclOperation) -> RequiredAcl:
     return RequiredAcl(operation, ResourceType.CLUSTER)
 
 
-def on_topic(operation: Operation) -> RequiredAcl:
+def on_topic(operation: AclOperation) -> RequiredAcl:
     return RequiredAcl(operation, ResourceType.TOPIC)
 
 
-def on_group(operation: Operation) -> RequiredAcl:
+def on_group(operation: AclOperation) -> RequiredAcl:
     return RequiredAcl(operation, ResourceType.GROUP)
 
 
-def on_transactional_id(operation: Operation) -> RequiredAcl:
+def on_transactional_id(operation: AclOperation) -> RequiredAcl:
     return RequiredAcl(operation, ResourceType.TRANSACTIONAL_ID)
 
 
@@ -233,7 +233,7 @@ def required(
 
 
 def clusterwide(
-    *operations: Operation,
+    *operations: AclOperation,
     has_message: bool = True,
     otherwise: str = "",
     repeats_code: bool = False,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mockbroker.core.brokers.broker import Broker
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.coordinator.shard import CoordinatorShard
-    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.metadata.image import MetadataImage
     from mockbroker.core.security.sasl.authenticator import Authenticator
     from mockbroker.handlers.authorization import Authorization
     from mockbroker.handlers.throttling import RequestUsage
@@ -231,7 +231,7 @@ class RequestContext:
         self.usage: RequestUsage | None = None
 
     @property
-    def image(self) -> Image:
+    def image(self) -> MetadataImage:
         """The broker's present metadata; a delayed answer may see newer ones."""
         return self.broker.image
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from mockbroker.core.configs.alter import check_changes
-from mockbroker.core.configs.resources import ResourceType as ConfigResourceType
+from mockbroker.core.configs.resources import ConfigResourceType
 from mockbroker.core.errors import ApiError
-from mockbroker.core.security.acls import CLUSTER_NAME, Operation, ResourceType
+from mockbroker.core.security.acls import CLUSTER_NAME, AclOperation, ResourceType
 from mockbroker.handlers.authorization import (
     DENIED,
     AuthHelper,
@@ -36,7 +36,7 @@ _RESOURCES: dict[int, ResourceType] = {
 }
 
 
-def config_rules(operation: Operation) -> tuple[AuthorizationRule, ...]:
+def config_rules(operation: AclOperation) -> tuple[AuthorizationRule, ...]:
     """One rule for each kind of resource with configs."""
     return (
         requires(on_topic(operation), about=""),
@@ -45,7 +45,7 @@ def config_rules(operation: Operation) -> tuple[AuthorizationRule, ...]:
     )
 
 
-def check_authorized(auth: AuthHelper, operation: Operation, kind: int, name: str) -> None:
+def check_authorized(auth: AuthHelper, operation: AclOperation, kind: int, name: str) -> None:
     """Raise ApiError unless the operation is allowed; any is on a resource of unknown type."""
     resource = _RESOURCES.get(kind)
     if resource is ResourceType.CLUSTER:
@@ -54,7 +54,7 @@ def check_authorized(auth: AuthHelper, operation: Operation, kind: int, name: st
         return
     error = DENIED[resource]
     # A broker refuses changes of its loggers without a message.
-    is_logger = kind == ConfigResourceType.BROKER_LOGGER and operation is Operation.ALTER_CONFIGS
+    is_logger = kind == ConfigResourceType.BROKER_LOGGER and operation is AclOperation.ALTER_CONFIGS
     raise ApiError(error, None if is_logger else error.message)
 
 
@@ -90,7 +90,7 @@ def alter_each(
                 (c.name for c in resource.configs),
                 (c.name for c in resource.configs if c.value is None and needs_value(c)),
             )
-            check_authorized(auth, Operation.ALTER_CONFIGS, kind, name)
+            check_authorized(auth, AclOperation.ALTER_CONFIGS, kind, name)
             alter(resource)
         except ApiError as refusal:
             error, message = refusal.error, refusal.message

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import each_row, on_group, on_topic, requires
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.group_descriptions import Description, described
@@ -45,14 +45,14 @@ def _topics(described: DescribedGroup) -> set[str]:
     ApiKey.CONSUMER_GROUP_DESCRIBE,
     versions=(0, 1),
     authorize=each_row(
-        on_group(Operation.DESCRIBE),
+        on_group(AclOperation.DESCRIBE),
         field="group_ids",
         into="groups",
         name="",
         refused_first=True,
         rules=(
             requires(
-                on_topic(Operation.DESCRIBE),
+                on_topic(AclOperation.DESCRIBE),
                 about="each in an assignment or target assignment",
                 otherwise="`TOPIC_AUTHORIZATION_FAILED` for the group",
             ),

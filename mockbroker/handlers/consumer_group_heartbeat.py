@@ -9,7 +9,7 @@ from mockbroker.core.groups.consumer.events import ConsumerHeartbeat, ConsumerLe
 from mockbroker.core.groups.events import ConsumerResult
 from mockbroker.core.groups.modern.events import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from mockbroker.core.ids import uuid_text
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import (
     AuthHelper,
     Handle,
@@ -33,7 +33,7 @@ MEMBER_ID_MANDATORY_SINCE = 1  # KIP-1082
 NO_TIMEOUT = -1
 
 
-READ_GROUP = named(on_group(Operation.READ), "group_id")
+READ_GROUP = named(on_group(AclOperation.READ), "group_id")
 
 
 def _authorize(auth: AuthHelper, request: ConsumerGroupHeartbeatRequest, handle: Handle) -> object:
@@ -41,7 +41,9 @@ def _authorize(auth: AuthHelper, request: ConsumerGroupHeartbeatRequest, handle:
     refusal = unmet(auth, request, (READ_GROUP,))
     if refusal is not None:
         return refusal
-    if all(auth.topic(Operation.DESCRIBE, name) for name in request.subscribed_topic_names or ()):
+    if all(
+        auth.topic(AclOperation.DESCRIBE, name) for name in request.subscribed_topic_names or ()
+    ):
         return handle(request)
     return auth.ctx.refusal(request, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
@@ -53,12 +55,12 @@ def _authorize(auth: AuthHelper, request: ConsumerGroupHeartbeatRequest, handle:
         _authorize,
         READ_GROUP.rule,
         requires(
-            on_topic(Operation.DESCRIBE),
+            on_topic(AclOperation.DESCRIBE),
             about="each one named",
             otherwise="`TOPIC_AUTHORIZATION_FAILED` for all",
         ),
         requires(
-            on_topic(Operation.DESCRIBE),
+            on_topic(AclOperation.DESCRIBE),
             about="each one that a regular expression matches",
             otherwise="not part of the subscription",
         ),
@@ -106,7 +108,7 @@ def _may_describe(ctx: RequestContext) -> Callable[[str], bool] | None:
     """Whether the member is authorized to describe a topic; None without an authorizer."""
     if ctx.cluster.authorizer is None:
         return None
-    return partial(AuthHelper(ctx).topic, Operation.DESCRIBE)
+    return partial(AuthHelper(ctx).topic, AclOperation.DESCRIBE)
 
 
 def _why_invalid(request: ConsumerGroupHeartbeatRequest, version: int) -> str | None:

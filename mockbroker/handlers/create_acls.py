@@ -6,9 +6,9 @@ from mockbroker.core.errors import ApiError
 from mockbroker.core.security.acls import (
     CLUSTER_NAME,
     AclBinding,
-    Operation,
+    AclOperation,
+    AclPermissionType,
     PatternType,
-    Permission,
     ResourceType,
 )
 from mockbroker.handlers.acl_requests import NO_AUTHORIZER, has_unknown
@@ -26,7 +26,7 @@ from mockbroker_protocol.messages.create_acls import (
 @api(
     ApiKey.CREATE_ACLS,
     versions=(1, 3),
-    authorize=clusterwide(Operation.ALTER),
+    authorize=clusterwide(AclOperation.ALTER),
     forwarded=True,
 )
 def create_acls(ctx: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse | Outcome:
@@ -57,8 +57,8 @@ def _is_for_filters(creation: AclCreation) -> bool:
     return (
         creation.resource_type == ResourceType.ANY
         or creation.resource_pattern_type in (PatternType.ANY, PatternType.MATCH)
-        or creation.operation == Operation.ANY
-        or creation.permission_type == Permission.ANY
+        or creation.operation == AclOperation.ANY
+        or creation.permission_type == AclPermissionType.ANY
     )
 
 
@@ -70,8 +70,8 @@ def _binding(creation: AclCreation) -> AclBinding:
         PatternType(creation.resource_pattern_type),
         creation.principal,
         creation.host,
-        Operation(creation.operation),
-        Permission(creation.permission_type),
+        AclOperation(creation.operation),
+        AclPermissionType(creation.permission_type),
     )
     if acl.resource_type is ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
         raise _invalid(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
@@ -81,9 +81,9 @@ def _binding(creation: AclCreation) -> AclBinding:
         raise _invalid("Invalid resourceType UNKNOWN")
     if acl.pattern_type is PatternType.UNKNOWN:
         raise _invalid("Invalid patternType UNKNOWN")
-    if acl.operation is Operation.UNKNOWN:
+    if acl.operation is AclOperation.UNKNOWN:
         raise _invalid("Invalid operation UNKNOWN")
-    if acl.permission is Permission.UNKNOWN:
+    if acl.permission is AclPermissionType.UNKNOWN:
         raise _invalid("Invalid permissionType UNKNOWN")
     if ":" not in acl.principal:
         raise _invalid(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker.handlers.authorization import AuthHelper, everyone
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.refusals import Refusal
@@ -51,7 +51,7 @@ def create_delegation_token(
         error = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
         return _refused(owner, requester, error)
     if owner != requester and not AuthHelper(ctx).allows(
-        Operation.CREATE_TOKENS, ResourceType.USER, owner
+        AclOperation.CREATE_TOKENS, ResourceType.USER, owner
     ):
         error = ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
         return _refused(owner, requester, error)

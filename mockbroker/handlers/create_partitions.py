@@ -7,7 +7,7 @@ from collections import Counter
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
 from mockbroker.core.replication.topic_plans import MAX_RECORDS_PER_USER_OP, plan_more_partitions
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_topic, requires, split
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.throttling import MutationQuota
@@ -25,7 +25,7 @@ STRICT_QUOTA_SINCE = 3
 @api(
     ApiKey.CREATE_PARTITIONS,
     versions=(0, 3),
-    authorize=by_handler(requires(on_topic(Operation.ALTER))),
+    authorize=by_handler(requires(on_topic(AclOperation.ALTER))),
     forwarded=True,
 )
 def create_partitions(
@@ -41,7 +41,7 @@ def create_partitions(
     ]
     granted, denied = split(
         (topic for topic in request.topics if names[topic.name] == 1),
-        lambda topic: auth.topic(Operation.ALTER, topic.name),
+        lambda topic: auth.topic(AclOperation.ALTER, topic.name),
     )
     quota = MutationQuota(ctx, STRICT_QUOTA_SINCE)
     for topic in granted:

@@ -9,7 +9,7 @@ from mockbroker.core.cluster import Cluster
 from mockbroker.core.configs.views import created_topic_entries
 from mockbroker.core.errors import ApiError
 from mockbroker.core.replication.topic_plans import MAX_RECORDS_PER_USER_OP, plan_topic
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import (
     AuthHelper,
     by_handler,
@@ -36,9 +36,9 @@ STRICT_QUOTA_SINCE = 6
     ApiKey.CREATE_TOPICS,
     versions=(2, 7),
     authorize=by_handler(
-        requires(on_cluster(Operation.CREATE), on_topic(Operation.CREATE)),
+        requires(on_cluster(AclOperation.CREATE), on_topic(AclOperation.CREATE)),
         requires(
-            on_topic(Operation.DESCRIBE_CONFIGS),
+            on_topic(AclOperation.DESCRIBE_CONFIGS),
             about="each, for its configs",
             otherwise="`TOPIC_AUTHORIZATION_FAILED` in place of the configs",
         ),
@@ -51,10 +51,10 @@ def create_topics(ctx: RequestContext, request: CreateTopicsRequest) -> CreateTo
     names = Counter(topic.name for topic in request.topics)
     duplicates = {name for name, count in names.items() if count > 1}
     auth = AuthHelper(ctx)
-    any_name = auth.cluster(Operation.CREATE)
+    any_name = auth.cluster(AclOperation.CREATE)
     wanted, denied = split(
         (topic for topic in request.topics if topic.name not in duplicates),
-        lambda topic: any_name or auth.topic(Operation.CREATE, topic.name),
+        lambda topic: any_name or auth.topic(AclOperation.CREATE, topic.name),
     )
     quota = MutationQuota(ctx, STRICT_QUOTA_SINCE)
     whole = _refuse_whole(cluster, request.timeout_ms, wanted)
@@ -124,7 +124,7 @@ def _create(
         topic_id = cluster.runtime.ids.uuid()
     else:
         topic_id = cluster.topic_control.add(topic.name, plans, overrides).topic_id
-    if not auth.topic(Operation.DESCRIBE_CONFIGS, topic.name):
+    if not auth.topic(AclOperation.DESCRIBE_CONFIGS, topic.name):
         return CreatableTopicResult(
             name=topic.name,
             topic_id=topic_id,

@@ -6,9 +6,9 @@ from mockbroker.core.errors import ApiError
 from mockbroker.core.security.acls import (
     AclBinding,
     AclFilter,
-    Operation,
+    AclOperation,
+    AclPermissionType,
     PatternType,
-    Permission,
     ResourceType,
 )
 from mockbroker.handlers.acl_requests import (
@@ -31,7 +31,7 @@ from mockbroker_protocol.messages.delete_acls import (
 @api(
     ApiKey.DELETE_ACLS,
     versions=(1, 3),
-    authorize=clusterwide(Operation.ALTER),
+    authorize=clusterwide(AclOperation.ALTER),
     forwarded=True,
 )
 def delete_acls(ctx: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse | Outcome:
@@ -53,7 +53,7 @@ def _why_invalid(wanted: AclFilter) -> str:
     """The error message for a filter with an unknown code; "" for a valid filter."""
     if wanted.resource_type is ResourceType.UNKNOWN or wanted.pattern_type is PatternType.UNKNOWN:
         return "Unknown patternFilter."
-    if wanted.operation is Operation.UNKNOWN or wanted.permission is Permission.UNKNOWN:
+    if wanted.operation is AclOperation.UNKNOWN or wanted.permission is AclPermissionType.UNKNOWN:
         return "Unknown entryFilter."
     return ""
 

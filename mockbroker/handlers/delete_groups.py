@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.core.groups.deletion import delete_groups as delete
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_group, requires, split
 from mockbroker.handlers.base import CombinedReply, Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @api(
     ApiKey.DELETE_GROUPS,
     versions=(0, 2),
-    authorize=by_handler(requires(on_group(Operation.DELETE))),
+    authorize=by_handler(requires(on_group(AclOperation.DELETE))),
 )
 def delete_groups(
     ctx: RequestContext, request: DeleteGroupsRequest
@@ -37,7 +37,7 @@ def delete_groups(
     """
     auth = AuthHelper(ctx)
     granted, denied = split(
-        dict.fromkeys(request.groups_names), lambda each: auth.group(Operation.DELETE, each)
+        dict.fromkeys(request.groups_names), lambda each: auth.group(AclOperation.DELETE, each)
     )
     results = [DeletableGroupResult(group_id=each) for each in granted]
     by_shard: dict[GroupShard, list[DeletableGroupResult]] = {}

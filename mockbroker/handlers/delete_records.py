@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.purgatory.delayed_replication import REQUEST_TIMED_OUT, DelayedReplication
 from mockbroker.core.replication.partition import Partition
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import each_row, on_topic
 from mockbroker.handlers.base import Parked, api
 from mockbroker.handlers.refusals import Refusal
@@ -41,7 +41,7 @@ class _Waiting(NamedTuple):
 @api(
     ApiKey.DELETE_RECORDS,
     versions=(0, 2),
-    authorize=each_row(on_topic(Operation.DELETE)),
+    authorize=each_row(on_topic(AclOperation.DELETE)),
     refusal=Refusal(fixed={"DeleteRecordsPartitionResult": {"low_watermark": -1}}),
 )
 def delete_records(

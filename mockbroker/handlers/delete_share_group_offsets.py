@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import (
     AuthHelper,
     by_handler,
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     ApiKey.DELETE_SHARE_GROUP_OFFSETS,
     versions=(0, 0),
     authorize=by_handler(
-        requires(on_group(Operation.DELETE), about="", otherwise="`GROUP_AUTHORIZATION_FAILED`"),
-        requires(on_topic(Operation.READ)),
+        requires(on_group(AclOperation.DELETE), about="", otherwise="`GROUP_AUTHORIZATION_FAILED`"),
+        requires(on_topic(AclOperation.READ)),
     ),
     refusal=Refusal(repeats_code=True),
 )
@@ -44,11 +44,11 @@ def delete_share_group_offsets(
     auth = AuthHelper(ctx)
     if not share_groups_enabled(ctx):
         return _refusal(ErrorCode.UNSUPPORTED_VERSION)
-    if not auth.group(Operation.DELETE, request.group_id):
+    if not auth.group(AclOperation.DELETE, request.group_id):
         return _refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     names, denied = split(
         (topic.topic_name for topic in request.topics),
-        lambda name: auth.topic(Operation.READ, name),
+        lambda name: auth.topic(AclOperation.READ, name),
     )
     if not request.group_id.strip():
         return _refusal(ErrorCode.INVALID_GROUP_ID)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.quotas.throttling import ThrottledError
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_cluster, on_topic, requires
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.throttling import MutationQuota
@@ -29,12 +29,12 @@ STRICT_QUOTA_SINCE = 5
     versions=(1, 6),
     authorize=by_handler(
         requires(
-            on_cluster(Operation.DELETE),
-            on_topic(Operation.DELETE),
+            on_cluster(AclOperation.DELETE),
+            on_topic(AclOperation.DELETE),
         ),
         requires(
-            on_cluster(Operation.DELETE),
-            on_topic(Operation.DESCRIBE),
+            on_cluster(AclOperation.DELETE),
+            on_topic(AclOperation.DESCRIBE),
             otherwise="the same, whether the topic exists or not",
         ),
     ),
@@ -75,7 +75,7 @@ def _delete(
 ) -> Iterator[DeletableTopicResult]:
     """Delete the topics that are named once, by name or by id. Refused topics come last."""
     cluster = auth.ctx.cluster
-    may_delete_all = auth.cluster(Operation.DELETE)
+    may_delete_all = auth.cluster(AclOperation.DELETE)
     doomed: dict[str, bytes] = {}
     denied: list[DeletableTopicResult] = []
     for topic_id, count in ids.items():
@@ -84,22 +84,22 @@ def _delete(
             yield _invalid(DeleteTopicState(topic_id=topic_id), "Duplicate topic id.")
         elif topic is None:
             yield _result(DeleteTopicState(topic_id=topic_id), ErrorCode.UNKNOWN_TOPIC_ID)
-        elif may_delete_all or auth.topic(Operation.DELETE, topic.name):
+        elif may_delete_all or auth.topic(AclOperation.DELETE, topic.name):
             doomed[topic.name] = topic_id
         else:
             # The name of a topic is for clients that may describe it.
-            known = auth.topic(Operation.DESCRIBE, topic.name)
+            known = auth.topic(AclOperation.DESCRIBE, topic.name)
             denied.append(_denied(topic.name if known else None, topic_id))
     for name, count in names.items():
         state = DeleteTopicState(name=name)
         topic = cluster.topics.get(name)
         if count > 1:
             yield _invalid(state, "Duplicate topic name.")
-        elif not (may_delete_all or auth.topic(Operation.DESCRIBE, name)):
+        elif not (may_delete_all or auth.topic(AclOperation.DESCRIBE, name)):
             denied.append(_denied(name))  # for existing and missing topics
         elif topic is None:
             yield _result(state, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        elif not (may_delete_all or auth.topic(Operation.DELETE, name)):
+        elif not (may_delete_all or auth.topic(AclOperation.DELETE, name)):
             denied.append(_denied(name))
         elif topic.topic_id in ids:
             doomed.pop(name, None)

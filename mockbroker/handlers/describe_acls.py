@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.security.acls import Operation, PatternType, ResourceType
+from mockbroker.core.security.acls import AclOperation, PatternType, ResourceType
 from mockbroker.handlers.acl_requests import (
     filter_codes,
     filter_of,
@@ -23,7 +23,7 @@ from mockbroker_protocol.messages.describe_acls import (
 @api(
     ApiKey.DESCRIBE_ACLS,
     versions=(1, 3),
-    authorize=clusterwide(Operation.DESCRIBE),
+    authorize=clusterwide(AclOperation.DESCRIBE),
 )
 def describe_acls(
     ctx: RequestContext, request: DescribeAclsRequest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.core.quotas.client_quotas import Component
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.refusals import Refusal
@@ -20,7 +20,7 @@ from mockbroker_protocol.messages.describe_client_quotas import (
 @api(
     ApiKey.DESCRIBE_CLIENT_QUOTAS,
     versions=(0, 1),
-    authorize=clusterwide(Operation.DESCRIBE_CONFIGS, has_message=False),
+    authorize=clusterwide(AclOperation.DESCRIBE_CONFIGS, has_message=False),
     refusal=Refusal(fixed={"DescribeClientQuotasResponse": {"entries": None}}),
 )
 def describe_client_quotas(

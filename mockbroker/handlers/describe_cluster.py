@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.core.security.authorized_operations import NOT_ASKED
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_cluster, requires
 from mockbroker.handlers.base import RequestContext, api
@@ -23,7 +23,7 @@ CONTROLLERS = 2
     versions=(0, 2),
     authorize=by_handler(
         requires(
-            on_cluster(Operation.DESCRIBE), about="for its operations", otherwise="no operations"
+            on_cluster(AclOperation.DESCRIBE), about="for its operations", otherwise="no operations"
         ),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mockbroker.core.configs.docs import documentation_of
-from mockbroker.core.configs.resources import ResourceType
+from mockbroker.core.configs.resources import ConfigResourceType
 from mockbroker.core.configs.values import ConfigSource
 from mockbroker.core.configs.views import (
     ConfigEntry,
@@ -18,7 +18,7 @@ from mockbroker.core.configs.views import (
 )
 from mockbroker.core.errors import ApiError
 from mockbroker.core.metadata.topic import why_invalid_name
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import DENIED, AuthHelper, by_handler
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.config_authorization import check_authorized, config_rules
@@ -38,14 +38,14 @@ from mockbroker_protocol.types import parse_integer
 @api(
     ApiKey.DESCRIBE_CONFIGS,
     versions=(1, 4),
-    authorize=by_handler(*config_rules(Operation.DESCRIBE_CONFIGS)),
+    authorize=by_handler(*config_rules(AclOperation.DESCRIBE_CONFIGS)),
     refusal=Refusal(repeats_code=True),
 )
 def describe_configs(
     ctx: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
     """Describe each resource, or those of its configs that are named. Refused ones come last."""
-    if any(r.resource_type not in ResourceType._value2member_map_ for r in request.resources):
+    if any(r.resource_type not in ConfigResourceType._value2member_map_ for r in request.resources):
         raise ApiError(ErrorCode.INVALID_REQUEST)
     auth = AuthHelper(ctx)
     results = [_describe(auth, request, resource) for resource in request.resources]
@@ -56,9 +56,9 @@ def describe_configs(
 def _describe(
     auth: AuthHelper, request: DescribeConfigsRequest, resource: DescribeConfigsResource
 ) -> DescribeConfigsResult:
-    kind, name = ResourceType(resource.resource_type), resource.resource_name
+    kind, name = ConfigResourceType(resource.resource_type), resource.resource_name
     try:
-        check_authorized(auth, Operation.DESCRIBE_CONFIGS, kind, name)
+        check_authorized(auth, AclOperation.DESCRIBE_CONFIGS, kind, name)
         entries = _entries(auth.ctx, kind, name)
     except ApiError as error:
         return DescribeConfigsResult(
@@ -77,29 +77,29 @@ def _describe(
     )
 
 
-def _entries(ctx: RequestContext, kind: ResourceType, name: str) -> Iterable[ConfigEntry]:
+def _entries(ctx: RequestContext, kind: ConfigResourceType, name: str) -> Iterable[ConfigEntry]:
     cluster, node_id = ctx.cluster, ctx.broker.node_id
     match kind:
-        case ResourceType.TOPIC:
+        case ConfigResourceType.TOPIC:
             reason = why_invalid_name(name)
             if reason is not None:
                 raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
             if name not in ctx.image.topics:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             return topic_entries(cluster, ctx.image.topics[name], node_id)
-        case ResourceType.BROKER:
+        case ConfigResourceType.BROKER:
             if not name:
                 return default_broker_entries(cluster)
             _check_node_id(node_id, name, f"{node_id} or empty string,")
             return broker_entries(cluster, node_id)
-        case ResourceType.BROKER_LOGGER:
+        case ConfigResourceType.BROKER_LOGGER:
             _check_not_empty(name, "Broker id must not be empty")
             _check_node_id(node_id, name, f"{node_id}")
             return logger_entries(cluster, node_id)
-        case ResourceType.GROUP:
+        case ConfigResourceType.GROUP:
             _check_not_empty(name, "Group name must not be empty")
             return group_entries(cluster, name, node_id)
-        case ResourceType.CLIENT_METRICS:
+        case ConfigResourceType.CLIENT_METRICS:
             _check_not_empty(name, "Client metrics subscription name must not be empty")
             return client_metrics_entries(cluster, name)
 
@@ -124,13 +124,13 @@ def _check_node_id(node_id: int, name: str, expected: str) -> None:
 
 
 def _result(
-    entry: ConfigEntry, request: DescribeConfigsRequest, kind: ResourceType
+    entry: ConfigEntry, request: DescribeConfigsRequest, kind: ConfigResourceType
 ) -> DescribeConfigsResourceResult:
     documentation: str | None = None
     if entry.source is ConfigSource.DYNAMIC_BROKER_LOGGER:
         documentation = ""
     elif request.include_documentation:
-        documentation = documentation_of(entry.name, topic=kind is ResourceType.TOPIC)
+        documentation = documentation_of(entry.name, topic=kind is ConfigResourceType.TOPIC)
     return DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,

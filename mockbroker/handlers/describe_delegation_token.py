@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker.core.security.delegation_tokens import DelegationToken
 from mockbroker.handlers.authorization import AuthHelper, everyone
 from mockbroker.handlers.base import RequestContext, api
@@ -44,8 +44,8 @@ def describe_delegation_token(
             return False
         return (
             token.is_of(principal)
-            or auth.allows(Operation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id)
-            or auth.allows(Operation.DESCRIBE_TOKENS, ResourceType.USER, token.owner)
+            or auth.allows(AclOperation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id)
+            or auth.allows(AclOperation.DESCRIBE_TOKENS, ResourceType.USER, token.owner)
         )
 
     return DescribeDelegationTokenResponse(

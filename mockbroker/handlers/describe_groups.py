@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.core.groups.states import State
-from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.groups.states import ClassicGroupState
+from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker.handlers.authorization import AuthHelper, each_row, on_group
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -25,7 +25,9 @@ NOT_FOUND_SINCE = 6
 @api(
     ApiKey.DESCRIBE_GROUPS,
     versions=(0, 6),
-    authorize=each_row(on_group(Operation.DESCRIBE), field="groups", name="", refused_first=True),
+    authorize=each_row(
+        on_group(AclOperation.DESCRIBE), field="groups", name="", refused_first=True
+    ),
 )
 def describe_groups(ctx: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     """An unknown group is Dead; since v6 it is an error as well (KIP-1043)."""
@@ -45,7 +47,7 @@ def _describe(ctx: RequestContext, group_id: str) -> DescribedGroup:
     group = shard.classic.get(group_id)
     if group is not None:
         return _described(group)
-    missing = DescribedGroup(group_id=group_id, group_state=State.DEAD.value)
+    missing = DescribedGroup(group_id=group_id, group_state=ClassicGroupState.DEAD.value)
     if ctx.api_version >= NOT_FOUND_SINCE:
         missing.error_code = ErrorCode.GROUP_ID_NOT_FOUND
         missing.error_message = (
@@ -58,7 +60,7 @@ def _describe(ctx: RequestContext, group_id: str) -> DescribedGroup:
 
 def _described(group: ClassicGroup) -> DescribedGroup:
     """Only a Stable group has an agreed protocol, and metadata for it."""
-    stable = group.state is State.STABLE
+    stable = group.state is ClassicGroupState.STABLE
     protocol = group.protocol_name if stable else None
     return DescribedGroup(
         group_id=group.group_id,

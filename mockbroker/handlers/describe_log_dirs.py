@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mockbroker.core.brokers.broker import Broker
 from mockbroker.core.metadata.topic import Topic
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.refusals import Refusal
@@ -23,7 +23,7 @@ from mockbroker_protocol.messages.describe_log_dirs import (
 @api(
     ApiKey.DESCRIBE_LOG_DIRS,
     versions=(1, 5),
-    authorize=clusterwide(Operation.DESCRIBE, has_message=False),
+    authorize=clusterwide(AclOperation.DESCRIBE, has_message=False),
     refusal=Refusal(rows=None),
 )
 def describe_log_dirs(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.metadata.topic import why_invalid_name
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_topic, requires
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -23,7 +23,7 @@ from mockbroker_protocol.messages.describe_producers import (
 @api(
     ApiKey.DESCRIBE_PRODUCERS,
     versions=(0, 0),
-    authorize=by_handler(requires(on_topic(Operation.READ))),
+    authorize=by_handler(requires(on_topic(AclOperation.READ))),
 )
 def describe_producers(
     ctx: RequestContext, request: DescribeProducersRequest
@@ -45,7 +45,7 @@ def _describe(ctx: RequestContext, auth: AuthHelper, topic: str, index: int) -> 
     reason = why_invalid_name(topic)
     if reason is not None:
         return PartitionResponse(index, ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
-    if not auth.topic(Operation.READ, topic):
+    if not auth.topic(AclOperation.READ, topic):
         error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         return PartitionResponse(index, error, error.message)
     if topic not in ctx.image.topics:

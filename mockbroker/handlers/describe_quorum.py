@@ -7,7 +7,7 @@ broker stops, the next one is the leader with a higher epoch.
 from __future__ import annotations
 
 from mockbroker.core.metadata.topic import CLUSTER_METADATA_TOPIC
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.refusals import Refusal
@@ -25,7 +25,7 @@ from mockbroker_protocol.messages.describe_quorum import (
 @api(
     ApiKey.DESCRIBE_QUORUM,
     versions=(0, 2),
-    authorize=clusterwide(Operation.DESCRIBE, has_message=False),
+    authorize=clusterwide(AclOperation.DESCRIBE, has_message=False),
     forwarded=True,
     refusal=Refusal(repeats_code=True),
 )

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.core.ids import ZERO_UUID
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import (
     AuthHelper,
     by_handler,
@@ -49,10 +49,10 @@ Partition = DescribeShareGroupOffsetsResponsePartition
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
     versions=(0, 1),
     authorize=by_handler(
-        requires(on_group(Operation.DESCRIBE)),
-        requires(on_topic(Operation.DESCRIBE), about="each one named"),
+        requires(on_group(AclOperation.DESCRIBE)),
+        requires(on_topic(AclOperation.DESCRIBE), about="each one named"),
         requires(
-            on_topic(Operation.DESCRIBE),
+            on_topic(AclOperation.DESCRIBE),
             about="each with share state, if none is named",
             otherwise="left out",
         ),
@@ -79,14 +79,14 @@ def _describe(
     auth = AuthHelper(ctx)
     if not share_groups_enabled(ctx):
         group.error_code = ErrorCode.UNSUPPORTED_VERSION
-    elif not auth.group(Operation.DESCRIBE, wanted.group_id):
+    elif not auth.group(AclOperation.DESCRIBE, wanted.group_id):
         group.error_code = ErrorCode.GROUP_AUTHORIZATION_FAILED
     elif wanted.topics is None:
         _describe_all(auth, group, done)
         return
     else:
         topics, denied = split(
-            wanted.topics, lambda topic: auth.topic(Operation.DESCRIBE, topic.topic_name)
+            wanted.topics, lambda topic: auth.topic(AclOperation.DESCRIBE, topic.topic_name)
         )
         which: dict[bytes, tuple[int, ...]] = {}
         later: list[Topic] = []
@@ -116,7 +116,7 @@ def _describe_all(auth: AuthHelper, group: Group, done: Callable[[], None]) -> N
     which: dict[bytes, tuple[int, ...]] = {}
     for topic_id, partitions in initialized.items():
         topic = ctx.image.topics_by_id.get(topic_id)
-        if topic is not None and auth.topic(Operation.DESCRIBE, topic.name):
+        if topic is not None and auth.topic(AclOperation.DESCRIBE, topic.name):
             which[topic_id] = tuple(sorted(partitions))
     _read(ctx, group, which, [], done)
 

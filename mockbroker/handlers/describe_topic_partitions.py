@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.metadata.image import Image
+from mockbroker.core.metadata.image import MetadataImage
 from mockbroker.core.metadata.topic import INTERNAL_TOPICS
 from mockbroker.core.replication.partition import Partition
-from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_topic, requires, split
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.metadata import missing_topic_error
@@ -24,9 +24,9 @@ from mockbroker_protocol.messages.describe_topic_partitions import (
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     versions=(0, 0),
     authorize=by_handler(
-        requires(on_topic(Operation.DESCRIBE), about="each one named"),
+        requires(on_topic(AclOperation.DESCRIBE), about="each one named"),
         requires(
-            on_topic(Operation.DESCRIBE), about="when all are asked for", otherwise="left out"
+            on_topic(AclOperation.DESCRIBE), about="when all are asked for", otherwise="left out"
         ),
     ),
 )
@@ -44,7 +44,7 @@ def describe_topic_partitions(
     auth = AuthHelper(ctx)
     granted, denied = split(
         sorted(name for name in named or ctx.image.topics if name >= first),
-        lambda name: auth.topic(Operation.DESCRIBE, name),
+        lambda name: auth.topic(AclOperation.DESCRIBE, name),
     )
     limit = ctx.cluster.config_int("max.request.partition.size.limit")
     limit = max(min(limit, request.response_partition_limit), 1)
@@ -97,7 +97,7 @@ def _describe(
 
 
 def _partition(
-    image: Image, partition: Partition, listener: str
+    image: MetadataImage, partition: Partition, listener: str
 ) -> DescribeTopicPartitionsResponsePartition:
     reachable = image.reachable_brokers(listener)
     return DescribeTopicPartitionsResponsePartition(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mockbroker.core.security.acls import Operation
-from mockbroker.core.txn.states import State
+from mockbroker.core.security.acls import AclOperation
+from mockbroker.core.txn.states import TransactionState
 from mockbroker.handlers.authorization import (
     AuthHelper,
     by_handler,
@@ -17,7 +17,9 @@ from mockbroker_protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
     TopicData,
-    TransactionState,
+)
+from mockbroker_protocol.messages.describe_transactions import (
+    TransactionState as TransactionDescription,
 )
 
 
@@ -25,8 +27,10 @@ from mockbroker_protocol.messages.describe_transactions import (
     ApiKey.DESCRIBE_TRANSACTIONS,
     versions=(0, 0),
     authorize=by_handler(
-        requires(on_transactional_id(Operation.DESCRIBE)),
-        requires(on_topic(Operation.DESCRIBE), about="each that takes part", otherwise="left out"),
+        requires(on_transactional_id(AclOperation.DESCRIBE)),
+        requires(
+            on_topic(AclOperation.DESCRIBE), about="each that takes part", otherwise="left out"
+        ),
     ),
 )
 def describe_transactions(
@@ -39,8 +43,10 @@ def describe_transactions(
     )
 
 
-def _describe(ctx: RequestContext, auth: AuthHelper, transactional_id: str) -> TransactionState:
-    if not auth.transactional_id(Operation.DESCRIBE, transactional_id):
+def _describe(
+    ctx: RequestContext, auth: AuthHelper, transactional_id: str
+) -> TransactionDescription:
+    if not auth.transactional_id(AclOperation.DESCRIBE, transactional_id):
         return _refused(transactional_id, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if not transactional_id:
         return _refused(transactional_id, ErrorCode.INVALID_REQUEST)
@@ -48,13 +54,13 @@ def _describe(ctx: RequestContext, auth: AuthHelper, transactional_id: str) -> T
     if isinstance(shard, ErrorCode):
         return _refused(transactional_id, shard)
     transaction = shard.transactions.get(transactional_id)
-    if transaction is None or transaction.state is State.DEAD:
+    if transaction is None or transaction.state is TransactionState.DEAD:
         return _refused(transactional_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
     topics: dict[str, TopicData] = {}
     for topic, partition in transaction.partitions:
-        if auth.topic(Operation.DESCRIBE, topic):
+        if auth.topic(AclOperation.DESCRIBE, topic):
             topics.setdefault(topic, TopicData(topic, [])).partitions.append(partition)
-    return TransactionState(
+    return TransactionDescription(
         transactional_id=transactional_id,
         transaction_state=transaction.state.value,
         transaction_timeout_ms=transaction.timeout_ms,
@@ -65,5 +71,5 @@ def _describe(ctx: RequestContext, auth: AuthHelper, transactional_id: str) -> T
     )
 
 
-def _refused(transactional_id: str, error: ErrorCode) -> TransactionState:
-    return TransactionState(error_code=error, transactional_id=transactional_id)
+def _refused(transactional_id: str, error: ErrorCode) -> TransactionDescription:
+    return TransactionDescription(error_code=error, transactional_id=transactional_id)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.refusals import ErrorDetails, Refusal
@@ -35,7 +35,7 @@ def _name_none(
 @api(
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
     versions=(0, 0),
-    authorize=clusterwide(Operation.DESCRIBE, has_message=False),
+    authorize=clusterwide(AclOperation.DESCRIBE, has_message=False),
     refusal=Refusal(rows=("results",), finish=_name_none),
 )
 def describe_user_scram_credentials(

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from mockbroker.core.errors import ApiError
 from mockbroker.core.replication.elections import elect_preferred_leader, elect_unclean_leader
 from mockbroker.core.replication.replication_control import ReplicationControl
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.refusals import Refusal
@@ -32,7 +32,7 @@ _ELECTIONS: dict[int, _Election] = {
 @api(
     ApiKey.ELECT_LEADERS,
     versions=(0, 2),
-    authorize=clusterwide(Operation.ALTER),
+    authorize=clusterwide(AclOperation.ALTER),
     forwarded=True,
     refusal=Refusal(rows=("replica_election_results",)),
 )

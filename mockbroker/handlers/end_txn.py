@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import named, on_transactional_id, required
 from mockbroker.handlers.base import Parked, RequestContext, api, fenced_error
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -25,7 +25,7 @@ TV0, TV2 = 0, 2
 @api(
     ApiKey.END_TXN,
     versions=(0, 5),
-    authorize=required(named(on_transactional_id(Operation.WRITE), "transactional_id")),
+    authorize=required(named(on_transactional_id(AclOperation.WRITE), "transactional_id")),
 )
 def end_txn(ctx: RequestContext, request: EndTxnRequest) -> EndTxnResponse | Parked[EndTxnResponse]:
     if not request.transactional_id:

@@ -20,7 +20,7 @@ from mockbroker.core.fetching.fetch_session import (
 )
 from mockbroker.core.purgatory.delayed_operation import DelayedOperation
 from mockbroker.core.replication.partition import Partition
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import by_handler, on_cluster, on_topic, requires
 from mockbroker.handlers.base import Parked, api
 from mockbroker.handlers.fetch_read import FetchedPartition, FetchReader
@@ -53,11 +53,11 @@ def _finish_refusal(response: FetchResponse, request: FetchRequest, details: Err
     versions=(4, 18),
     authorize=by_handler(
         requires(
-            on_topic(Operation.READ),
+            on_topic(AclOperation.READ),
             about="each, for consumers",
         ),
         requires(
-            on_cluster(Operation.CLUSTER_ACTION),
+            on_cluster(AclOperation.CLUSTER_ACTION),
             about="for followers",
             otherwise="`TOPIC_AUTHORIZATION_FAILED` for all",
         ),

@@ -20,7 +20,7 @@ from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.replication.partition import Partition
 from mockbroker.core.replication.replica import Replica
 from mockbroker.core.replication.replica_selector import is_rack_aware, preferred_replica
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import AuthHelper
 from mockbroker.handlers.leader_hints import LeaderHints
 from mockbroker.handlers.throttling import client_of
@@ -434,9 +434,9 @@ class _FetchAccess:
         allowed = self._allowed.get(topic)
         if allowed is None:
             allowed = self._allowed[topic] = (
-                self._auth.cluster(Operation.CLUSTER_ACTION)
+                self._auth.cluster(AclOperation.CLUSTER_ACTION)
                 if self._from_follower
-                else self._auth.topic(Operation.READ, topic)
+                else self._auth.topic(AclOperation.READ, topic)
             )
         return allowed
 

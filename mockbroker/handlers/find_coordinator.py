@@ -18,7 +18,7 @@ from mockbroker.core.metadata.topic import (
     TRANSACTION_STATE_TOPIC,
     Topic,
 )
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import (
     AuthHelper,
     by_handler,
@@ -51,10 +51,10 @@ SHARE_SINCE = 6
     ApiKey.FIND_COORDINATOR,
     versions=(0, 6),
     authorize=by_handler(
-        requires(on_group(Operation.DESCRIBE)),
-        requires(on_transactional_id(Operation.DESCRIBE)),
+        requires(on_group(AclOperation.DESCRIBE)),
+        requires(on_transactional_id(AclOperation.DESCRIBE)),
         requires(
-            on_cluster(Operation.CLUSTER_ACTION),
+            on_cluster(AclOperation.CLUSTER_ACTION),
             about="for share partitions",
             otherwise="`CLUSTER_AUTHORIZATION_FAILED`",
         ),
@@ -113,11 +113,11 @@ def _find(ctx: RequestContext, key_type: int, key: str) -> tuple[int, Endpoint]:
 
 
 def _check_authorized(auth: AuthHelper, key_type: int, key: str) -> None:
-    if key_type == GROUP and not auth.group(Operation.DESCRIBE, key):
+    if key_type == GROUP and not auth.group(AclOperation.DESCRIBE, key):
         raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    if key_type == TRANSACTION and not auth.transactional_id(Operation.DESCRIBE, key):
+    if key_type == TRANSACTION and not auth.transactional_id(AclOperation.DESCRIBE, key):
         raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    if key_type == SHARE and not auth.cluster(Operation.CLUSTER_ACTION):
+    if key_type == SHARE and not auth.cluster(AclOperation.CLUSTER_ACTION):
         raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 

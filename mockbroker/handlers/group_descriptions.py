@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker.handlers.authorization import AuthHelper, split
 from mockbroker_protocol import ErrorCode
 
@@ -39,7 +39,7 @@ class Description(NamedTuple):
 def described(ctx: RequestContext, request: DescribeRequest, how: Description) -> list[Any]:
     """The rows of a description; groups that the client may not describe come first."""
     auth = AuthHelper(ctx)
-    granted, denied = split(request.group_ids, lambda each: auth.group(Operation.DESCRIBE, each))
+    granted, denied = split(request.group_ids, lambda each: auth.group(AclOperation.DESCRIBE, each))
     rows = refused(denied, how, ErrorCode.GROUP_AUTHORIZATION_FAILED)
     for group_id in granted:
         row = _described(auth, group_id, how)
@@ -67,7 +67,7 @@ def _described(auth: AuthHelper, group_id: str, how: Description) -> Any:
         missing = runner.not_found(group_id, f"Group {group_id} not found.")
         return how.row(group_id=group_id, error_code=missing.error, error_message=missing.message)
     row = how.describe(shard, group)
-    if all(auth.topic(Operation.DESCRIBE, name) for name in how.topics(row)):
+    if all(auth.topic(AclOperation.DESCRIBE, name) for name in how.topics(row)):
         return row
     return how.row(
         group_id=group_id,

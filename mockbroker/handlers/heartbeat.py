@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import named, on_group, required
 from mockbroker.handlers.base import Parked, RequestContext, api, deferred
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -15,7 +15,7 @@ ANSWERS = (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS)
 @api(
     ApiKey.HEARTBEAT,
     versions=(0, 4),
-    authorize=required(named(on_group(Operation.READ), "group_id")),
+    authorize=required(named(on_group(AclOperation.READ), "group_id")),
 )
 def heartbeat(
     ctx: RequestContext, request: HeartbeatRequest

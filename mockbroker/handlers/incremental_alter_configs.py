@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mockbroker.core.configs.alter import Change, Op, alter_incrementally
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.configs.alter import AlterConfigOp, OpType, alter_incrementally
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import by_handler
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.config_authorization import alter_each, config_rules
@@ -19,7 +19,7 @@ from mockbroker_protocol.messages.incremental_alter_configs import (
 @api(
     ApiKey.INCREMENTAL_ALTER_CONFIGS,
     versions=(0, 1),
-    authorize=by_handler(*config_rules(Operation.ALTER_CONFIGS)),
+    authorize=by_handler(*config_rules(AclOperation.ALTER_CONFIGS)),
     forwarded=True,
 )
 def incremental_alter_configs(
@@ -32,7 +32,7 @@ def incremental_alter_configs(
             ctx.cluster,
             ctx.broker,
             (resource.resource_type, resource.resource_name),
-            [Change(c.name, c.config_operation, c.value) for c in resource.configs],
+            [AlterConfigOp(c.name, c.config_operation, c.value) for c in resource.configs],
             validate_only=request.validate_only,
         )
 
@@ -42,6 +42,6 @@ def incremental_alter_configs(
             request.resources,
             AlterConfigsResourceResponse,
             alter,
-            needs_value=lambda change: change.config_operation != Op.DELETE,
+            needs_value=lambda change: change.config_operation != OpType.DELETE,
         )
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import (
     AuthHelper,
     by_handler,
@@ -41,13 +41,13 @@ FENCED_SINCE = 4
     versions=(0, 5),
     authorize=by_handler(
         requires(
-            on_transactional_id(Operation.WRITE),
+            on_transactional_id(AclOperation.WRITE),
             about="if there is one",
             otherwise="`TRANSACTIONAL_ID_AUTHORIZATION_FAILED`",
         ),
         requires(
-            on_cluster(Operation.IDEMPOTENT_WRITE),
-            on_topic(Operation.WRITE),
+            on_cluster(AclOperation.IDEMPOTENT_WRITE),
+            on_topic(AclOperation.WRITE),
             about="any one, for a producer that is idempotent only",
             otherwise="`CLUSTER_AUTHORIZATION_FAILED`",
         ),
@@ -92,9 +92,9 @@ def init_producer_id(
 def _authorize(auth: AuthHelper, transactional_id: str | None) -> None:
     """Raise ApiError unless the client is authorized for such a producer."""
     if transactional_id is not None:
-        if not auth.transactional_id(Operation.WRITE, transactional_id):
+        if not auth.transactional_id(AclOperation.WRITE, transactional_id):
             raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    elif not (auth.cluster(Operation.IDEMPOTENT_WRITE) or auth.any_topic(Operation.WRITE)):
+    elif not (auth.cluster(AclOperation.IDEMPOTENT_WRITE) or auth.any_topic(AclOperation.WRITE)):
         raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from mockbroker.core.groups.events import Join, JoinResult
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import named, on_group, required
 from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker.handlers.refusals import ErrorDetails, Refusal
@@ -35,7 +35,7 @@ def _finish_refusal(
 @api(
     ApiKey.JOIN_GROUP,
     versions=(0, 9),
-    authorize=required(named(on_group(Operation.READ), "group_id")),
+    authorize=required(named(on_group(AclOperation.READ), "group_id")),
     refusal=Refusal(finish=_finish_refusal),
 )
 def join_group(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.core.groups.events import Leave, Leaver, LeaveResult
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import named, on_group, required
 from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -19,7 +19,7 @@ BATCHES_SINCE = 3
 @api(
     ApiKey.LEAVE_GROUP,
     versions=(0, 5),
-    authorize=required(named(on_group(Operation.READ), "group_id")),
+    authorize=required(named(on_group(AclOperation.READ), "group_id")),
 )
 def leave_group(
     ctx: RequestContext, request: LeaveGroupRequest

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mockbroker.core.configs.resources import ResourceType
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.configs.resources import ConfigResourceType
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -17,34 +17,34 @@ from mockbroker_protocol.messages.list_config_resources import (
 @api(
     ApiKey.LIST_CONFIG_RESOURCES,
     versions=(0, 1),
-    authorize=clusterwide(Operation.DESCRIBE_CONFIGS, has_message=False),
+    authorize=clusterwide(AclOperation.DESCRIBE_CONFIGS, has_message=False),
 )
 def list_config_resources(
     ctx: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
     """List the resources of the types in the request, or of all types."""
     if ctx.api_version == 0:
-        wanted = [int(ResourceType.CLIENT_METRICS)]
+        wanted = [int(ConfigResourceType.CLIENT_METRICS)]
     else:
-        wanted = request.resource_types or [int(kind) for kind in ResourceType]
-    if any(kind not in ResourceType._value2member_map_ for kind in wanted):
+        wanted = request.resource_types or [int(kind) for kind in ConfigResourceType]
+    if any(kind not in ConfigResourceType._value2member_map_ for kind in wanted):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     return ListConfigResourcesResponse(
         config_resources=[
             ConfigResource(resource_name=name, resource_type=kind)
             for kind in dict.fromkeys(wanted)
-            for name in _names(ctx, ResourceType(kind))
+            for name in _names(ctx, ConfigResourceType(kind))
         ]
     )
 
 
-def _names(ctx: RequestContext, kind: ResourceType) -> list[str]:
+def _names(ctx: RequestContext, kind: ConfigResourceType) -> list[str]:
     match kind:
-        case ResourceType.TOPIC:
+        case ConfigResourceType.TOPIC:
             return list(ctx.image.topics)
-        case ResourceType.BROKER | ResourceType.BROKER_LOGGER:
+        case ConfigResourceType.BROKER | ConfigResourceType.BROKER_LOGGER:
             return [str(node_id) for node_id in ctx.image.brokers]
-        case ResourceType.GROUP:
+        case ConfigResourceType.GROUP:
             return list(ctx.cluster.configs.groups)
-        case ResourceType.CLIENT_METRICS:
+        case ConfigResourceType.CLIENT_METRICS:
             return list(ctx.cluster.configs.client_metrics)

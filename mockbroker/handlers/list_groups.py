@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_cluster, on_group, requires
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     versions=(0, 5),
     authorize=by_handler(
         requires(
-            on_cluster(Operation.DESCRIBE),
-            on_group(Operation.DESCRIBE),
+            on_cluster(AclOperation.DESCRIBE),
+            on_group(AclOperation.DESCRIBE),
             otherwise="left out",
         ),
     ),
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def list_groups(ctx: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
     """Filters (states since v4, types since v5) ignore case; an empty filter lets all through."""
     auth = AuthHelper(ctx)
-    all_groups = auth.cluster(Operation.DESCRIBE)
+    all_groups = auth.cluster(AclOperation.DESCRIBE)
     states = {state.strip().lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
     listed: list[ListedGroup] = []
@@ -44,7 +44,7 @@ def list_groups(ctx: RequestContext, request: ListGroupsRequest) -> ListGroupsRe
             for line in map(_line, shard.by_type())
             if (not states or _filtered_by(line.group_state) in states)
             and (not types or line.group_type in types)
-            and (all_groups or auth.group(Operation.DESCRIBE, line.group_id))
+            and (all_groups or auth.group(AclOperation.DESCRIBE, line.group_id))
         )
     return ListGroupsResponse(groups=listed)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.replication.partition import Partition
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import each_row, on_topic
 from mockbroker.handlers.base import api
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -64,7 +64,7 @@ _OFFSET_NOT_AVAILABLE = int(ErrorCode.OFFSET_NOT_AVAILABLE)
 @api(
     ApiKey.LIST_OFFSETS,
     versions=(1, 11),
-    authorize=each_row(on_topic(Operation.DESCRIBE)),
+    authorize=each_row(on_topic(AclOperation.DESCRIBE)),
 )
 def list_offsets(ctx: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """Answer each partition once; a partition named twice is refused."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.metadata.topic import Topic
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.refusals import Refusal
@@ -22,7 +22,7 @@ from mockbroker_protocol.messages.list_partition_reassignments import (
 @api(
     ApiKey.LIST_PARTITION_REASSIGNMENTS,
     versions=(0, 0),
-    authorize=clusterwide(Operation.DESCRIBE),
+    authorize=clusterwide(AclOperation.DESCRIBE),
     forwarded=True,
     refusal=Refusal(rows=("topics", "partitions")),
 )

@@ -8,27 +8,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.core.patterns import InvalidPatternError, Pattern, compile_pattern
-from mockbroker.core.security.acls import Operation
-from mockbroker.core.txn.states import State
+from mockbroker.core.security.acls import AclOperation
+from mockbroker.core.txn.states import TransactionState
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_transactional_id, requires
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
-    TransactionState,
+)
+from mockbroker_protocol.messages.list_transactions import (
+    TransactionState as TransactionListing,
 )
 
 if TYPE_CHECKING:
     from mockbroker.core.txn.machine import TransactionMetadata
 
-NAMES = {state.value for state in State}
+NAMES = {state.value for state in TransactionState}
 
 
 @api(
     ApiKey.LIST_TRANSACTIONS,
     versions=(0, 2),
-    authorize=by_handler(requires(on_transactional_id(Operation.DESCRIBE), otherwise="left out")),
+    authorize=by_handler(
+        requires(on_transactional_id(AclOperation.DESCRIBE), otherwise="left out")
+    ),
 )
 def list_transactions(
     ctx: RequestContext, request: ListTransactionsRequest
@@ -41,15 +45,15 @@ def list_transactions(
         except InvalidPatternError:
             return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     auth = AuthHelper(ctx)
-    found: list[TransactionState] = []
+    found: list[TransactionListing] = []
     for shard in ctx.broker.transactions.shards():
         if isinstance(shard, ErrorCode):
             return ListTransactionsResponse(error_code=shard)
         found += [
-            TransactionState(line.transactional_id, line.producer_id, line.state.value)
+            TransactionListing(line.transactional_id, line.producer_id, line.state.value)
             for line in shard.transactions.values()
             if _passes(line, request, pattern, ctx.now_ms)
-            and auth.transactional_id(Operation.DESCRIBE, line.transactional_id)
+            and auth.transactional_id(AclOperation.DESCRIBE, line.transactional_id)
         ]
     return ListTransactionsResponse(
         unknown_state_filters=[name for name in request.state_filters if name not in NAMES],
@@ -63,7 +67,7 @@ def _passes(
     pattern: Pattern | None,
     now_ms: int,
 ) -> bool:
-    if transaction.state is State.DEAD:
+    if transaction.state is TransactionState.DEAD:
         return False
     if request.producer_id_filters and transaction.producer_id not in request.producer_id_filters:
         return False

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from mockbroker.core.configs.differences import AUTO_CREATED_AT_ONCE
 from mockbroker.core.errors import ApiError
-from mockbroker.core.metadata.image import Endpoint, Image
+from mockbroker.core.metadata.image import Endpoint, MetadataImage
 from mockbroker.core.metadata.topic import INTERNAL_TOPICS, Topic, why_invalid_name
 from mockbroker.core.replication.partition import Partition
-from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker.core.security.authorized_operations import (
     NOT_ASKED,
     TOPIC_OPERATIONS,
@@ -62,17 +62,17 @@ def _name_all(response: MetadataResponse, request: MetadataRequest, details: Err
     ApiKey.METADATA,
     versions=(0, 13),
     authorize=by_handler(
-        requires(on_topic(Operation.DESCRIBE), about="each one named"),
+        requires(on_topic(AclOperation.DESCRIBE), about="each one named"),
         requires(
-            on_topic(Operation.DESCRIBE), about="when all are asked for", otherwise="left out"
+            on_topic(AclOperation.DESCRIBE), about="when all are asked for", otherwise="left out"
         ),
         requires(
-            on_cluster(Operation.CREATE),
-            on_topic(Operation.CREATE),
+            on_cluster(AclOperation.CREATE),
+            on_topic(AclOperation.CREATE),
             about="each one to be created automatically",
         ),
         requires(
-            on_cluster(Operation.DESCRIBE), about="for its operations", otherwise="no operations"
+            on_cluster(AclOperation.DESCRIBE), about="for its operations", otherwise="no operations"
         ),
     ),
     refusal=Refusal(rows=("topics",), finish=_name_all),
@@ -106,7 +106,7 @@ def _all_topics(
         encoded = [
             _existing(auth, topic, encoding)
             for topic in image.topics.values()
-            if auth.topic(Operation.DESCRIBE, topic.name)
+            if auth.topic(AclOperation.DESCRIBE, topic.name)
         ]
         return _join(ctx, encoding, cluster_operations, encoded)
     key = ("metadata", encoding, cluster_operations)
@@ -135,7 +135,7 @@ def _topics_by_id(auth: AuthHelper, encoding: TopicEncoding, ids: Iterable[bytes
         topic = auth.ctx.image.topics_by_id.get(topic_id)
         if topic is None:
             unknown.append(_error(encoding, ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id))
-        elif auth.topic(Operation.DESCRIBE, topic.name):
+        elif auth.topic(AclOperation.DESCRIBE, topic.name):
             described.append(_existing(auth, topic, encoding))
         else:
             denied.append(_error(encoding, _DENIED, None, topic_id))
@@ -151,11 +151,13 @@ def _topics_by_name(
     existing, missing, not_created, denied = [], [], [], []
     for name in names:
         topic = ctx.image.topics.get(name)
-        if not auth.topic(Operation.DESCRIBE, name):
+        if not auth.topic(AclOperation.DESCRIBE, name):
             denied.append(_error(encoding, _DENIED, name))
         elif topic is not None:
             existing.append(_existing(auth, topic, encoding))
-        elif create and not (auth.cluster(Operation.CREATE) or auth.topic(Operation.CREATE, name)):
+        elif create and not (
+            auth.cluster(AclOperation.CREATE) or auth.topic(AclOperation.CREATE, name)
+        ):
             internal = name in INTERNAL_TOPICS
             not_created.append(_error(encoding, _DENIED, name, is_internal=internal))
         elif create and auto_create(ctx, name) and ctx.cluster.config(AUTO_CREATED_AT_ONCE):
@@ -230,7 +232,9 @@ def auto_create(ctx: RequestContext, name: str) -> bool:
 # -- encoding --------------------------------------------------------------------------------------
 
 
-def describe_topic(image: Image, topic: Topic, encoding: TopicEncoding) -> MetadataResponseTopic:
+def describe_topic(
+    image: MetadataImage, topic: Topic, encoding: TopicEncoding
+) -> MetadataResponseTopic:
     """An existing topic, with all operations if the encoding has operations."""
     reachable = image.reachable_brokers(encoding.listener)
     intact = _brokers_without_failed_dirs(image, encoding.listener)
@@ -251,7 +255,7 @@ def describe_topic(image: Image, topic: Topic, encoding: TopicEncoding) -> Metad
     )
 
 
-def _brokers_without_failed_dirs(image: Image, listener: str) -> frozenset[int]:
+def _brokers_without_failed_dirs(image: MetadataImage, listener: str) -> frozenset[int]:
     """The reachable brokers without a failed log directory: none of their replicas is offline."""
     key = ("brokers without failed directories", listener)
     known = image.memo.get(key)
@@ -265,7 +269,10 @@ def _brokers_without_failed_dirs(image: Image, listener: str) -> frozenset[int]:
 
 
 def _describe_partition(
-    image: Image, reachable: dict[int, Endpoint], partition: Partition, encoding: TopicEncoding
+    image: MetadataImage,
+    reachable: dict[int, Endpoint],
+    partition: Partition,
+    encoding: TopicEncoding,
 ) -> MetadataResponsePartition:
     """A partition that may have offline replicas or no leader."""
     replicas, isr = partition.replicas, partition.isr
@@ -291,7 +298,7 @@ def _describe_partition(
     )
 
 
-def _encoded(image: Image, topic: Topic, encoding: TopicEncoding) -> bytes:
+def _encoded(image: MetadataImage, topic: Topic, encoding: TopicEncoding) -> bytes:
     """The bytes of a topic, kept until it changes."""
     encoded = topic.memo.get(encoding)
     if not isinstance(encoded, bytes):

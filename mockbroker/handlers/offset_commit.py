@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mockbroker.core.groups.offsets import NO_TIMESTAMP, OffsetAndMetadata
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import each_row, named, on_group, on_topic
 from mockbroker.handlers.base import Parked, RequestContext, api, deferred
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -39,9 +39,9 @@ class ExistingPartition(NamedTuple):
     ApiKey.OFFSET_COMMIT,
     versions=(2, 10),
     authorize=each_row(
-        on_topic(Operation.READ),
+        on_topic(AclOperation.READ),
         ids_since=TOPIC_IDS_SINCE,
-        first=(named(on_group(Operation.READ), "group_id"),),
+        first=(named(on_group(AclOperation.READ), "group_id"),),
         refused_first=True,
     ),
 )

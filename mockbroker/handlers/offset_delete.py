@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import (
     AuthHelper,
     named,
@@ -25,7 +25,8 @@ from mockbroker_protocol.messages.offset_delete import (
     ApiKey.OFFSET_DELETE,
     versions=(0, 0),
     authorize=required(
-        named(on_group(Operation.DELETE), "group_id"), rules=(requires(on_topic(Operation.READ)),)
+        named(on_group(AclOperation.DELETE), "group_id"),
+        rules=(requires(on_topic(AclOperation.READ)),),
     ),
 )
 def offset_delete(
@@ -39,7 +40,7 @@ def offset_delete(
     for topic in request.topics:
         for line in topic.partitions:
             key = (topic.name, line.partition_index)
-            if not auth.topic(Operation.READ, topic.name):
+            if not auth.topic(AclOperation.READ, topic.name):
                 denied[key] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             elif ctx.image.partition(*key) is None:
                 unknown[key] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

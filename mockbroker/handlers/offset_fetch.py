@@ -19,7 +19,7 @@ from mockbroker.core.groups.offsets import (
     is_of_other_topic,
 )
 from mockbroker.core.ids import ZERO_UUID
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_group, on_topic, requires
 from mockbroker.handlers.base import CombinedReply, Parked, RequestContext, api
 from mockbroker.handlers.refusals import Refusal
@@ -48,10 +48,10 @@ TOPIC_IDS_SINCE = 10
     ApiKey.OFFSET_FETCH,
     versions=(1, 10),
     authorize=by_handler(
-        requires(on_group(Operation.DESCRIBE)),
-        requires(on_topic(Operation.DESCRIBE), about="each one named"),
+        requires(on_group(AclOperation.DESCRIBE)),
+        requires(on_topic(AclOperation.DESCRIBE), about="each one named"),
         requires(
-            on_topic(Operation.DESCRIBE),
+            on_topic(AclOperation.DESCRIBE),
             about="each with offsets, if none is named",
             otherwise="left out",
         ),
@@ -123,7 +123,7 @@ def _fetch(
 ) -> OffsetFetchResponseGroup:
     """The offsets of a group. It is added to `late` if it has to wait for replication."""
     ctx, group_id = auth.ctx, wanted.group_id
-    if not auth.group(Operation.DESCRIBE, group_id):
+    if not auth.group(AclOperation.DESCRIBE, group_id):
         error = ErrorCode.GROUP_AUTHORIZATION_FAILED
         return OffsetFetchResponseGroup(group_id=group_id, error_code=error)
     shard = ctx.broker.groups.shard_of(group_id)
@@ -169,7 +169,7 @@ def _topic(
         if found is None:
             return _refused(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
         name = found.name
-    if not auth.topic(Operation.DESCRIBE, name):
+    if not auth.topic(AclOperation.DESCRIBE, name):
         return _refused(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     offsets = store.of_group(group_id).get(name, {})
     partitions = []
@@ -195,7 +195,7 @@ def _all_topics(
 ) -> list[OffsetFetchResponseTopics]:
     topics = []
     for name, offsets in store.of_group(group_id).items():
-        if not auth.topic(Operation.DESCRIBE, name):
+        if not auth.topic(AclOperation.DESCRIBE, name):
             continue
         topic_id = ZERO_UUID
         if auth.ctx.api_version >= TOPIC_IDS_SINCE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import each_row, on_cluster, on_topic
 from mockbroker.handlers.base import api
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -29,7 +29,7 @@ _STORAGE_ERROR = int(ErrorCode.KAFKA_STORAGE_ERROR)
     ApiKey.OFFSET_FOR_LEADER_EPOCH,
     versions=(2, 4),
     authorize=each_row(
-        on_cluster(Operation.CLUSTER_ACTION), on_topic(Operation.DESCRIBE), name="topic"
+        on_cluster(AclOperation.CLUSTER_ACTION), on_topic(AclOperation.DESCRIBE), name="topic"
     ),
 )
 def offset_for_leader_epoch(

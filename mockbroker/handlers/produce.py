@@ -17,7 +17,7 @@ from msgspec import Struct
 from mockbroker.core.errors import ApiError
 from mockbroker.core.purgatory.delayed_replication import DelayedReplication
 from mockbroker.core.replication.partition import ACKS_ALL, AppendResult, Partition
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import (
     AuthHelper,
     Handle,
@@ -96,16 +96,16 @@ def _authorize(auth: AuthHelper, request: ProduceRequest, handle: Handle) -> obj
     if (
         request.transactional_id is not None
         and _is_transactional(wanted)
-        and not auth.transactional_id(Operation.WRITE, request.transactional_id)
+        and not auth.transactional_id(AclOperation.WRITE, request.transactional_id)
     ):
         return ctx.refusal(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     by_id = ctx.api_version >= TOPIC_IDS_SINCE
     granted, denied = split(
         wanted,
         lambda topic: (
-            auth.topic_id(Operation.WRITE, topic.topic_id)
+            auth.topic_id(AclOperation.WRITE, topic.topic_id)
             if by_id
-            else auth.topic(Operation.WRITE, topic.name)
+            else auth.topic(AclOperation.WRITE, topic.name)
         ),
     )
     if not denied:
@@ -147,11 +147,11 @@ def _has_no_acks(request: ProduceRequest) -> bool:
     authorize=checked(
         _authorize,
         requires(
-            on_transactional_id(Operation.WRITE),
+            on_transactional_id(AclOperation.WRITE),
             about="if the records are transactional",
             otherwise="`TRANSACTIONAL_ID_AUTHORIZATION_FAILED` for all",
         ),
-        requires(on_topic(Operation.WRITE)),
+        requires(on_topic(AclOperation.WRITE)),
     ),
     refusal=Refusal(
         fixed={"PartitionProduceResponse": {"base_offset": -1}},

@@ -6,7 +6,7 @@ The only voter cannot be removed, so every request is refused, as in Kafka.
 from __future__ import annotations
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.add_raft_voter import check_reconfigurable, check_voter
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
@@ -21,7 +21,7 @@ from mockbroker_protocol.messages.remove_raft_voter import (
 @api(
     ApiKey.REMOVE_RAFT_VOTER,
     versions=(0, 0),
-    authorize=clusterwide(Operation.ALTER, has_message=False),
+    authorize=clusterwide(AclOperation.ALTER, has_message=False),
     forwarded=True,
     refusal=Refusal(repeats_code=True),
 )

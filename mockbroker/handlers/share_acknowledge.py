@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.core.share.states import FINAL_EPOCH
 from mockbroker.handlers.authorization import by_handler, on_group, on_topic, requires
 from mockbroker.handlers.base import Parked, api
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     ApiKey.SHARE_ACKNOWLEDGE,
     versions=(1, 2),
     authorize=by_handler(
-        requires(on_group(Operation.READ), otherwise="`GROUP_AUTHORIZATION_FAILED`"),
-        requires(on_topic(Operation.READ)),
+        requires(on_group(AclOperation.READ), otherwise="`GROUP_AUTHORIZATION_FAILED`"),
+        requires(on_topic(AclOperation.READ)),
     ),
 )
 def share_acknowledge(

@@ -16,7 +16,7 @@ from mockbroker.core.configs.differences import FETCH_YIELDS
 from mockbroker.core.errors import ApiError
 from mockbroker.core.purgatory.delayed_operation import DelayedOperation, Watchable
 from mockbroker.core.replication.partition import Partition
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.core.share.partition import SharePartition
 from mockbroker.core.share.sessions import ShareFetchContext, ShareTarget
 from mockbroker.core.share.states import FINAL_EPOCH, AcquireMode
@@ -55,8 +55,8 @@ _ACQUIRE_MODES = frozenset(map(int, AcquireMode))
     ApiKey.SHARE_FETCH,
     versions=(1, 2),
     authorize=by_handler(
-        requires(on_group(Operation.READ), otherwise="`GROUP_AUTHORIZATION_FAILED`"),
-        requires(on_topic(Operation.READ)),
+        requires(on_group(AclOperation.READ), otherwise="`GROUP_AUTHORIZATION_FAILED`"),
+        requires(on_topic(AclOperation.READ)),
     ),
 )
 def share_fetch(

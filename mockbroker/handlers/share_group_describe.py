@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import (
     by_handler,
     on_group,
@@ -37,9 +37,9 @@ UNSEEN_TOPICS = "The group has described topic(s) that the client is not authori
     ApiKey.SHARE_GROUP_DESCRIBE,
     versions=(1, 1),
     authorize=by_handler(
-        requires(on_group(Operation.DESCRIBE)),
+        requires(on_group(AclOperation.DESCRIBE)),
         requires(
-            on_topic(Operation.DESCRIBE),
+            on_topic(AclOperation.DESCRIBE),
             about="each in an assignment",
             otherwise="`TOPIC_AUTHORIZATION_FAILED` for the group",
         ),

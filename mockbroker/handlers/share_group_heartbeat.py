@@ -5,7 +5,7 @@ from __future__ import annotations
 from mockbroker.core.groups.events import ConsumerResult
 from mockbroker.core.groups.modern.events import JOIN_EPOCH, LEAVE_EPOCH
 from mockbroker.core.groups.share.events import ShareHeartbeat, ShareLeave
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_group, on_topic, requires
 from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker.handlers.share_groups import is_member_id_valid, share_groups_enabled
@@ -24,9 +24,9 @@ NONE = ErrorCode.NONE
     ApiKey.SHARE_GROUP_HEARTBEAT,
     versions=(1, 1),
     authorize=by_handler(
-        requires(on_group(Operation.READ), about="", otherwise="`GROUP_AUTHORIZATION_FAILED`"),
+        requires(on_group(AclOperation.READ), about="", otherwise="`GROUP_AUTHORIZATION_FAILED`"),
         requires(
-            on_topic(Operation.DESCRIBE),
+            on_topic(AclOperation.DESCRIBE),
             about="each one named",
             otherwise="`TOPIC_AUTHORIZATION_FAILED` for all",
         ),
@@ -75,11 +75,13 @@ def _refusal(ctx: RequestContext, request: ShareGroupHeartbeatRequest) -> ErrorC
     if not share_groups_enabled(ctx):
         return ErrorCode.UNSUPPORTED_VERSION
     auth = AuthHelper(ctx)
-    if not auth.group(Operation.READ, request.group_id):
+    if not auth.group(AclOperation.READ, request.group_id):
         return ErrorCode.GROUP_AUTHORIZATION_FAILED
     if not is_member_id_valid(request.member_id):
         return ErrorCode.INVALID_REQUEST
-    if all(auth.topic(Operation.DESCRIBE, name) for name in request.subscribed_topic_names or ()):
+    if all(
+        auth.topic(AclOperation.DESCRIBE, name) for name in request.subscribed_topic_names or ()
+    ):
         return NONE
     return ErrorCode.TOPIC_AUTHORIZATION_FAILED
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.core.share.acknowledgement import AcknowledgementBatch, acknowledge
 from mockbroker.core.share.configs import ShareGroupConfigs
 from mockbroker.core.share.sessions import ShareTarget, TopicPartitionKey
@@ -67,7 +67,7 @@ def refused(ctx: RequestContext, group_id: str | None, member_id: str | None) ->
         return ErrorCode.UNSUPPORTED_VERSION
     if group_id is None:
         return ErrorCode.INVALID_REQUEST
-    if not AuthHelper(ctx).group(Operation.READ, group_id):
+    if not AuthHelper(ctx).group(AclOperation.READ, group_id):
         return ErrorCode.GROUP_AUTHORIZATION_FAILED
     if not is_member_id_valid(member_id):
         return ErrorCode.INVALID_REQUEST
@@ -104,7 +104,7 @@ class TopicAccess:
     def allows(self, topic: str) -> bool:
         allowed = self._allowed.get(topic)
         if allowed is None:
-            allowed = self._allowed[topic] = self._auth.topic(Operation.READ, topic)
+            allowed = self._allowed[topic] = self._auth.topic(AclOperation.READ, topic)
         return allowed
 
 

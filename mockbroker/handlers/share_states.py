@@ -5,7 +5,7 @@ An answer is sent once all that the coordinator has written is replicated.
 
 from __future__ import annotations
 
-from mockbroker.core.security.acls import Operation as AclOperation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.core.share.operations import A, Operation, Q
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import Parked, RequestContext

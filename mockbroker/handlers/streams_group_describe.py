@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import by_handler, on_group, on_topic, requires
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.group_descriptions import Description, described, refused
@@ -39,9 +39,9 @@ UNSEEN_TOPICS = "The described group uses topics that the client is not authoriz
     ApiKey.STREAMS_GROUP_DESCRIBE,
     versions=(0, 0),
     authorize=by_handler(
-        requires(on_group(Operation.DESCRIBE)),
+        requires(on_group(AclOperation.DESCRIBE)),
         requires(
-            on_topic(Operation.DESCRIBE),
+            on_topic(AclOperation.DESCRIBE),
             about="each in the topology",
             otherwise="`TOPIC_AUTHORIZATION_FAILED` for the group",
         ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.core.groups.modern.events import LEAVE_EPOCH
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import (
     AuthHelper,
     by_handler,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mockbroker_protocol.messages.streams_group_heartbeat import Topology
 
 Answer = StreamsGroupHeartbeatResponse
-READ_GROUP = named(on_group(Operation.READ), "group_id")
+READ_GROUP = named(on_group(AclOperation.READ), "group_id")
 
 
 @api(
@@ -48,13 +48,13 @@ READ_GROUP = named(on_group(Operation.READ), "group_id")
     authorize=by_handler(
         READ_GROUP.rule,
         requires(
-            on_topic(Operation.DESCRIBE),
+            on_topic(AclOperation.DESCRIBE),
             about="each one in the topology",
             otherwise="`TOPIC_AUTHORIZATION_FAILED` for all",
         ),
         requires(
-            on_cluster(Operation.CREATE),
-            on_topic(Operation.CREATE),
+            on_cluster(AclOperation.CREATE),
+            on_topic(AclOperation.CREATE),
             about="each internal topic to be created",
             otherwise="no topic is created, and the status has the unauthorized ones",
         ),
@@ -107,7 +107,7 @@ def _topics_refused(auth: AuthHelper, topology: Topology) -> Answer | None:
             error_code=ErrorCode.STREAMS_INVALID_TOPOLOGY,
             error_message=f"Topic names {','.join(invalid)} are not valid topic names.",
         )
-    if not all(auth.topic(Operation.DESCRIBE, name) for name in names):
+    if not all(auth.topic(AclOperation.DESCRIBE, name) for name in names):
         return Answer(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     return None
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.configs.differences import AUTO_CREATED_AT_ONCE
 from mockbroker.core.groups.streams.states import StatusCode
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.base import APIS, Parked, RequestContext
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.headers import RequestHeader
@@ -71,9 +71,9 @@ class InternalTopics:
 
     def _denied(self, topics: Iterable[MissingTopic]) -> list[str]:
         auth = self._auth
-        if auth.cluster(Operation.CREATE):
+        if auth.cluster(AclOperation.CREATE):
             return []
-        return [each.name for each in topics if not auth.topic(Operation.CREATE, each.name)]
+        return [each.name for each in topics if not auth.topic(AclOperation.CREATE, each.name)]
 
     def create_ahead(self, groups: StreamsGroups, topology: SentTopology) -> None:
         """Create the topics that a joining member will find missing, if they are created at

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from mockbroker.core.groups.events import Sync, SyncResult
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_group, requires
 from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -18,7 +18,7 @@ PROTOCOL_MANDATORY_SINCE = 5
     ApiKey.SYNC_GROUP,
     versions=(0, 5),
     authorize=by_handler(
-        requires(on_group(Operation.READ), about="", otherwise="`GROUP_AUTHORIZATION_FAILED`")
+        requires(on_group(AclOperation.READ), about="", otherwise="`GROUP_AUTHORIZATION_FAILED`")
     ),
 )
 def sync_group(
@@ -27,7 +27,7 @@ def sync_group(
     """The checks are in the order of KafkaApis and GroupCoordinatorService.syncGroup."""
     if _lacks_protocol(ctx, request):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    if not AuthHelper(ctx).group(Operation.READ, request.group_id):
+    if not AuthHelper(ctx).group(AclOperation.READ, request.group_id):
         return SyncGroupResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if not request.group_id:
         return SyncGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from mockbroker.core.groups.offsets import OffsetAndMetadata
 from mockbroker.core.log.verification import VerificationGuard
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
-from mockbroker.core.security.acls import Operation as AclOperation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.core.txn.offsets import commit_pending
 from mockbroker.core.txn.verification import (
     PartitionVerification,

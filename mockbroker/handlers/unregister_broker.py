@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.refusals import Refusal
@@ -16,7 +16,7 @@ from mockbroker_protocol.messages.unregister_broker import (
 @api(
     ApiKey.UNREGISTER_BROKER,
     versions=(0, 0),
-    authorize=clusterwide(Operation.ALTER),
+    authorize=clusterwide(AclOperation.ALTER),
     forwarded=True,
     refusal=Refusal(repeats_code=True),
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.configs.control import MIN_ISR
-from mockbroker.core.configs.resources import ResourceType, set_overrides
+from mockbroker.core.configs.resources import ConfigResourceType, set_overrides
 from mockbroker.core.errors import ApiError
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.api_versions import served_level
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
@@ -25,7 +25,7 @@ UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 @api(
     ApiKey.UPDATE_FEATURES,
     versions=(0, 2),
-    authorize=clusterwide(Operation.ALTER),
+    authorize=clusterwide(AclOperation.ALTER),
     forwarded=True,
 )
 def update_features(ctx: RequestContext, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
@@ -106,4 +106,4 @@ def _apply(cluster: Cluster, levels: dict[str, int]) -> None:
     if cluster.features.level("eligible.leader.replicas.version") > 0:
         min_isr = {MIN_ISR: str(cluster.config(MIN_ISR))}
         defaults = {**min_isr, **cluster.configs.dynamic_default}
-        set_overrides(cluster, ResourceType.BROKER, "", defaults)
+        set_overrides(cluster, ConfigResourceType.BROKER, "", defaults)

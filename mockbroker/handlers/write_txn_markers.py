@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.core.txn.markers import Errors, Marker, write_markers
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import CombinedReply, Parked, RequestContext, api
@@ -28,8 +28,8 @@ VERSION_SINCE = 2
     ApiKey.WRITE_TXN_MARKERS,
     versions=(1, 2),
     authorize=clusterwide(
-        Operation.ALTER,
-        Operation.CLUSTER_ACTION,
+        AclOperation.ALTER,
+        AclOperation.CLUSTER_ACTION,
         has_message=False,
         otherwise=" for every partition",
     ),

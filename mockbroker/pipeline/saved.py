@@ -21,7 +21,7 @@ from mockbroker.core.journal.entries import (
     ResponseEntry,
 )
 from mockbroker.core.journal.journal import Gap
-from mockbroker.core.journal.reader_positions import Readers
+from mockbroker.core.journal.reader_positions import ReaderPositions
 from mockbroker.pipeline.past.image import CapturedImage
 from mockbroker.pipeline.spool.format import (
     ClientIdentified,
@@ -65,7 +65,7 @@ class SavedJournal:
             self._take(entry)
         # A reader may follow it as it follows a running one, and gets no news.
         self.followers: list[Callable[[Entry], None]] = []
-        self.readers = Readers("drop", lambda: None)
+        self.readers = ReaderPositions("drop", lambda: None)
 
     def _take(self, entry: SpoolEntry) -> None:
         if isinstance(entry, JournalEntry):

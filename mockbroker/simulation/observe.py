@@ -17,7 +17,7 @@ from mockbroker.core.groups.consumer.group import ConsumerGroup
 from mockbroker.core.groups.consumer.members import ConsumerMember
 from mockbroker.core.groups.consumer.states import MemberState
 from mockbroker.core.groups.shard import GroupShard
-from mockbroker.core.groups.states import State as GroupState
+from mockbroker.core.groups.states import ClassicGroupState
 from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.metadata.topic import (
@@ -625,18 +625,18 @@ def stuck_members(cluster: Cluster, group_id: str, state: str) -> Iterator[str]:
         group = shard.classic.get(group_id)
         if group is None or group.state_name != state:
             continue
-        if group.state is GroupState.PREPARING and group.join_deadline_ms is None:
+        if group.state is ClassicGroupState.PREPARING and group.join_deadline_ms is None:
             yield "the join phase has no end"
         if (
-            group.state is GroupState.COMPLETING
+            group.state is ClassicGroupState.COMPLETING
             and group.pending_sync_members
             and not group.sync_deadline_ms
         ):
             yield "the sync phase has no end"
         for member in group.members.values():
-            if group.state is not GroupState.COMPLETING and member.sync_callback is not None:
+            if group.state is not ClassicGroupState.COMPLETING and member.sync_callback is not None:
                 yield f"{member.member_id} waits for its assignment"
-            if group.state is GroupState.COMPLETING and member.join_callback is not None:
+            if group.state is ClassicGroupState.COMPLETING and member.join_callback is not None:
                 yield f"{member.member_id} waits for the end of the join phase"
 
 

@@ -9,12 +9,12 @@ from mockbroker.core.events import MarkerWritten
 from mockbroker.core.txn.events import TopicPartition
 from mockbroker.core.txn.machine import EPOCHS_BUMPED_SINCE, TransactionMetadata
 from mockbroker.core.txn.shard import TransactionShard
-from mockbroker.core.txn.states import State
+from mockbroker.core.txn.states import TransactionState
 from mockbroker.simulation import observe
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader
 
-_PREPARED = (State.PREPARE_COMMIT, State.PREPARE_ABORT)
+_PREPARED = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
 
 def open_transactions(cluster: Cluster) -> list[TransactionMetadata]:
@@ -25,7 +25,7 @@ def open_transactions(cluster: Cluster) -> list[TransactionMetadata]:
         for shard in broker.transactions.shards()
         if not isinstance(shard, ErrorCode)
         for transaction in shard.transactions.values()
-        if transaction.state is State.ONGOING or transaction.state in _PREPARED
+        if transaction.state is TransactionState.ONGOING or transaction.state in _PREPARED
     ]
 
 

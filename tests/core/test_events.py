@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.configs.resources import ResourceType, overrides_of, set_overrides
+from mockbroker.core.configs.resources import ConfigResourceType, overrides_of, set_overrides
 from mockbroker.core.events import Event
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.journal.filters import EventMatcher, Filter
@@ -61,11 +61,19 @@ def test_topics_that_come_and_go_are_one_event_that_a_filter_finds_by_their_name
 @pytest.mark.parametrize(
     ("resource", "config", "condition"),
     [
-        ((ResourceType.TOPIC, "t"), "segment.ms", {"topic": "t"}),
-        ((ResourceType.BROKER, "2"), "log.cleaner.threads", {"broker": 2}),
-        ((ResourceType.GROUP, "t"), "consumer.session.timeout.ms", {"group": "t"}),
-        ((ResourceType.BROKER, ""), "log.retention.ms", {"where": {"resource_type": "broker"}}),
-        ((ResourceType.CLIENT_METRICS, "m"), "interval.ms", {"where": {"resource_name": "m"}}),
+        ((ConfigResourceType.TOPIC, "t"), "segment.ms", {"topic": "t"}),
+        ((ConfigResourceType.BROKER, "2"), "log.cleaner.threads", {"broker": 2}),
+        ((ConfigResourceType.GROUP, "t"), "consumer.session.timeout.ms", {"group": "t"}),
+        (
+            (ConfigResourceType.BROKER, ""),
+            "log.retention.ms",
+            {"where": {"resource_type": "broker"}},
+        ),
+        (
+            (ConfigResourceType.CLIENT_METRICS, "m"),
+            "interval.ms",
+            {"where": {"resource_name": "m"}},
+        ),
     ],
 )
 def test_a_filter_finds_a_changed_config_by_its_resource(resource, config, condition):
@@ -75,7 +83,7 @@ def test_a_filter_finds_a_changed_config_by_its_resource(resource, config, condi
     cluster.runtime.on_event.append(journal.event)
     kind, name = resource
     present = overrides_of(cluster, kind, name)
-    set_overrides(cluster, ResourceType.BROKER, "1", {"log.segment.bytes": "46000"})
+    set_overrides(cluster, ConfigResourceType.BROKER, "1", {"log.segment.bytes": "46000"})
     set_overrides(cluster, kind, name, {**present, config: "46000"})
     matches = EventMatcher(Filter(kind=["configs"], **condition), 7)
     found = list(filter(matches, JournalReader(journal, lambda _: None).events(messages=True)))

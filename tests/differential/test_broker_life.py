@@ -13,8 +13,8 @@ import pytest
 
 from mockbroker import Cluster
 from mockbroker.client.connection import Connection
-from mockbroker.core.configs.alter import Op
-from mockbroker.core.configs.resources import ResourceType
+from mockbroker.core.configs.alter import OpType
+from mockbroker.core.configs.resources import ConfigResourceType
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -181,9 +181,9 @@ class Nodes:
         error: int = response.responses[0].partitions[0].error_code
         return error
 
-    def set_min_isr(self, kind: ResourceType, name: str, value: str | None) -> int:
+    def set_min_isr(self, kind: ConfigResourceType, name: str, value: str | None) -> int:
         """Set the min.insync.replicas of a resource or, with None, delete it; the error."""
-        op = Op.DELETE if value is None else Op.SET
+        op = OpType.DELETE if value is None else OpType.SET
         change = AlterableConfig("min.insync.replicas", op, value)
         request = IncrementalAlterConfigsRequest([AlterConfigsResource(kind, name, [change])])
         error: int = self.ask(request, 1).responses[0].error_code
@@ -312,18 +312,18 @@ def script(nodes: Nodes) -> Iterator[tuple[str, object]]:
 
     nodes.down(3, kill=False)
     yield "3 stopped", nodes.states()
-    yield "the minimum as it is", nodes.set_min_isr(ResourceType.TOPIC, "strict", "2")
+    yield "the minimum as it is", nodes.set_min_isr(ConfigResourceType.TOPIC, "strict", "2")
     yield "eligible still", nodes.states()["strict"]
-    yield "a higher minimum", nodes.set_min_isr(ResourceType.TOPIC, "strict", "3")
+    yield "a higher minimum", nodes.set_min_isr(ConfigResourceType.TOPIC, "strict", "3")
     nodes.until(lambda states: states["strict"].eligible == [])
     yield "nobody is eligible", nodes.states()
-    yield "the minimum as before", nodes.set_min_isr(ResourceType.TOPIC, "strict", "2")
-    yield "one broker's minimum", nodes.set_min_isr(ResourceType.BROKER, "1", None)
+    yield "the minimum as before", nodes.set_min_isr(ConfigResourceType.TOPIC, "strict", "2")
+    yield "one broker's minimum", nodes.set_min_isr(ConfigResourceType.BROKER, "1", None)
     nodes.up(3)
     yield "3 is back", nodes.states()
     nodes.down(3, kill=False)
     yield "3 stopped again", nodes.states()
-    yield "the cluster's minimum as it is", nodes.set_min_isr(ResourceType.BROKER, "", "1")
+    yield "the cluster's minimum as it is", nodes.set_min_isr(ConfigResourceType.BROKER, "", "1")
     nodes.until(lambda states: states["strict"].eligible == [])
     yield "nobody is eligible again", nodes.states()
     nodes.up(3)

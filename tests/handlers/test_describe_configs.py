@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.configs.resources import ResourceType
+from mockbroker.core.configs.resources import ConfigResourceType
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -49,33 +49,33 @@ def config(result: DescribeConfigsResult, name: str) -> DescribeConfigsResourceR
 @pytest.mark.covers("S37")
 @pytest.mark.parametrize("version", range(1, 5))
 def test_every_version_tells_value_and_source(node, version):
-    found = config(describe(node, ResourceType.TOPIC, "t", version=version), "retention.ms")
+    found = config(describe(node, ConfigResourceType.TOPIC, "t", version=version), "retention.ms")
     assert (found.value, found.config_source) == ("5", 1)
     assert (found.read_only, found.is_sensitive) == (False, False)
     assert found.config_type == (5 if version >= 3 else 0)
 
 
 def test_success_has_an_empty_message(node):
-    result = describe(node, ResourceType.TOPIC, "t")
+    result = describe(node, ConfigResourceType.TOPIC, "t")
     assert (result.error_code, result.error_message, len(result.configs)) == (0, "", 33)
 
 
 @pytest.mark.parametrize("keys", [None, []])
 def test_without_keys_all_configs_are_told(node, keys):
-    assert len(describe(node, ResourceType.TOPIC, "t", keys).configs) == 33
+    assert len(describe(node, ConfigResourceType.TOPIC, "t", keys).configs) == 33
 
 
 def test_keys_choose_and_unknown_ones_are_left_out(node):
-    result = describe(node, ResourceType.TOPIC, "t", ["segment.ms", "bogus", "retention.ms"])
+    result = describe(node, ConfigResourceType.TOPIC, "t", ["segment.ms", "bogus", "retention.ms"])
     assert {c.name for c in result.configs} == {"segment.ms", "retention.ms"}
 
 
 @pytest.mark.covers("S304")
 def test_synonyms_and_documentation_are_told_when_asked(node):
-    plain = config(describe(node, ResourceType.TOPIC, "t"), "max.message.bytes")
+    plain = config(describe(node, ConfigResourceType.TOPIC, "t"), "max.message.bytes")
     assert (plain.synonyms, plain.documentation) == ([], None)
     result = describe(
-        node, ResourceType.TOPIC, "t", include_synonyms=True, include_documentation=True
+        node, ConfigResourceType.TOPIC, "t", include_synonyms=True, include_documentation=True
     )
     full = config(result, "max.message.bytes")
     assert [(s.name, s.value, s.source) for s in full.synonyms] == [
@@ -86,7 +86,7 @@ def test_synonyms_and_documentation_are_told_when_asked(node):
 
 @pytest.mark.covers("S304")
 def test_a_broker_describes_itself(node):
-    result = describe(node, ResourceType.BROKER, "2", broker=2)
+    result = describe(node, ConfigResourceType.BROKER, "2", broker=2)
     assert len(result.configs) == 340
     found = config(result, "auto.create.topics.enable")
     assert (found.value, found.config_type, found.read_only) == ("true", 1, True)
@@ -94,19 +94,19 @@ def test_a_broker_describes_itself(node):
 
 
 def test_the_empty_broker_name_stands_for_the_defaults_of_all(node):
-    result = describe(node, ResourceType.BROKER, "")
+    result = describe(node, ConfigResourceType.BROKER, "")
     assert [(c.name, c.value, c.config_source) for c in result.configs] == [
         ("min.insync.replicas", "1", 3)
     ]
 
 
 def test_loggers_groups_and_metrics_subscriptions(node):
-    loggers = describe(node, ResourceType.BROKER_LOGGER, "1")
+    loggers = describe(node, ConfigResourceType.BROKER_LOGGER, "1")
     root = config(loggers, "root")
     assert (root.value, root.config_source, root.documentation) == ("INFO", 6, "")
-    group = describe(node, ResourceType.GROUP, "g")
+    group = describe(node, ConfigResourceType.GROUP, "g")
     assert config(group, "consumer.session.timeout.ms").value == "45000"
-    metrics = describe(node, ResourceType.CLIENT_METRICS, "m")
+    metrics = describe(node, ConfigResourceType.CLIENT_METRICS, "m")
     assert [c.name for c in metrics.configs] == ["interval.ms", "match", "metrics"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.configs.alter import Op
+from mockbroker.core.configs.alter import OpType
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -44,9 +44,9 @@ def test_operations_apply_to_what_is_there(node, version):
         wish(
             2,
             "t",
-            ("segment.ms", Op.SET, "7"),
-            ("retention.ms", Op.DELETE, None),
-            ("cleanup.policy", Op.APPEND, "compact"),
+            ("segment.ms", OpType.SET, "7"),
+            ("retention.ms", OpType.DELETE, None),
+            ("cleanup.policy", OpType.APPEND, "compact"),
         ),
         version=version,
     )
@@ -59,7 +59,7 @@ def test_operations_apply_to_what_is_there(node, version):
 
 @pytest.mark.parametrize("name", ["retention.ms", ""])
 def test_a_null_is_no_value_whatever_the_name(node, name):
-    (response,) = alter(node, wish(2, "t", (name, Op.SET, None)))
+    (response,) = alter(node, wish(2, "t", (name, OpType.SET, None)))
     assert response.error_code == ErrorCode.INVALID_REQUEST
     assert response.error_message == f"Null value not supported for : {name}"
 
@@ -67,10 +67,10 @@ def test_a_null_is_no_value_whatever_the_name(node, name):
 def test_each_resource_is_answered_by_itself(node):
     responses = alter(
         node,
-        wish(2, "t", ("segment.ms", Op.SET, "7")),
-        wish(2, "none", ("segment.ms", Op.SET, "7")),
-        wish(32, "g", ("consumer.session.timeout.ms", Op.SET, "1")),
-        wish(4, "", ("log.retention.ms", Op.SET, "9")),
+        wish(2, "t", ("segment.ms", OpType.SET, "7")),
+        wish(2, "none", ("segment.ms", OpType.SET, "7")),
+        wish(32, "g", ("consumer.session.timeout.ms", OpType.SET, "1")),
+        wish(4, "", ("log.retention.ms", OpType.SET, "9")),
     )
     assert [(r.resource_type, r.resource_name, r.error_code) for r in responses] == [
         (2, "t", ErrorCode.NONE),
@@ -84,7 +84,7 @@ def test_each_resource_is_answered_by_itself(node):
 
 @pytest.mark.covers("S303")
 def test_a_read_only_broker_config_is_refused(node):
-    (response,) = alter(node, wish(4, "1", ("auto.create.topics.enable", Op.SET, "false")))
+    (response,) = alter(node, wish(4, "1", ("auto.create.topics.enable", OpType.SET, "false")))
     assert response.error_code == ErrorCode.INVALID_REQUEST
     assert "auto.create.topics.enable" in (response.error_message or "")
 
@@ -95,11 +95,11 @@ def test_an_unknown_operation_fails_without_words(node):
 
 
 def test_a_resource_stands_once_in_a_request(node):
-    responses = alter(node, wish(2, "t", ("segment.ms", Op.SET, "7")), wish(2, "t"))
+    responses = alter(node, wish(2, "t", ("segment.ms", OpType.SET, "7")), wish(2, "t"))
     assert [r.error_code for r in responses] == [ErrorCode.INVALID_REQUEST] * 2
 
 
 def test_validating_changes_nothing(node):
-    (response,) = alter(node, wish(2, "t", ("segment.ms", Op.SET, "7")), validate_only=True)
+    (response,) = alter(node, wish(2, "t", ("segment.ms", OpType.SET, "7")), validate_only=True)
     assert response.error_code == ErrorCode.NONE
     assert node.cluster.topics["t"].configs.overrides == {"retention.ms": "5"}

@@ -43,7 +43,7 @@ def test_a_handler_stands_in_the_module_that_is_named_after_its_api():
 
 
 TOY = """
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import named, on_group, required
 from mockbroker.handlers.base import api
 from mockbroker_protocol import ApiKey
@@ -53,7 +53,7 @@ from mockbroker_protocol.messages.share_group_heartbeat import ShareGroupHeartbe
 @api(
     ApiKey.SHARE_GROUP_HEARTBEAT,
     versions=(1, 1),
-    authorize=required(named(on_group(Operation.READ), "group_id")),
+    authorize=required(named(on_group(AclOperation.READ), "group_id")),
     forwarded=True,
 )
 def share_group_heartbeat(ctx, request):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from mockbroker_protocol.messages.streams_group_heartbeat import RequestEndpoint, TopicInfo
@@ -33,7 +33,7 @@ def test_a_group_is_described_with_its_configured_topology(node: StreamsNode) ->
     node.joins("h", "b")  # Kafka describes groups as of the last record of their partition
     [group] = describe(node, "g", operations=True)
     assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Stable", 2, 2)
-    assert group.authorized_operations & 1 << Operation.READ
+    assert group.authorized_operations & 1 << AclOperation.READ
     [subtopology] = group.topology.subtopologies
     assert [(each.name, each.partitions) for each in subtopology.state_changelog_topics] == [
         ("c", 3)

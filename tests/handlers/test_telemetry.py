@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker.core.configs.resources import ResourceType
+from mockbroker.core.configs.resources import ConfigResourceType
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.restore import restore
 from mockbroker.core.telemetry import telemetry as module
@@ -77,7 +77,7 @@ def node() -> Node:
 
 def subscribe(node: Node, name: str = "some", **configs: str) -> None:
     resource = AlterConfigsResource(
-        ResourceType.CLIENT_METRICS,
+        ConfigResourceType.CLIENT_METRICS,
         name,
         [AlterableConfig(key.replace("_", "."), 0, value) for key, value in configs.items()],
     )

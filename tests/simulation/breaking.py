@@ -24,7 +24,7 @@ from mockbroker.core.replication.replication_control import Reassignment
 from mockbroker.core.txn.events import TransactionImage
 from mockbroker.core.txn.machine import TransactionMetadata
 from mockbroker.core.txn.shard import TransactionShard
-from mockbroker.core.txn.states import State
+from mockbroker.core.txn.states import TransactionState
 from mockbroker.simulation import plan as plans
 from mockbroker.simulation.clients.producer import Producer
 from mockbroker.simulation.history import AbortsTold, Disordered, Sent, Unfenced
@@ -317,7 +317,7 @@ def _decided_end(world: World) -> None:
     shard = world.cluster.processes[leader_id].transactions.shard_of("tx")
     assert isinstance(shard, TransactionShard)
     image = TransactionImage(
-        state=State.PREPARE_COMMIT,
+        state=TransactionState.PREPARE_COMMIT,
         producer_id=7,
         epoch=0,
         timeout_ms=1_000,

@@ -15,7 +15,7 @@ from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSetting
 from mockbroker.core.groups.consumer.members import ConsumerMember
 from mockbroker.core.groups.members import Member
 from mockbroker.core.groups.offsets import OffsetAndMetadata
-from mockbroker.core.groups.states import State
+from mockbroker.core.groups.states import ClassicGroupState
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.replication.replica import Replica
 from mockbroker.core.replication.replication_control import ELR_FEATURE
@@ -341,7 +341,7 @@ def a_member_that_waits_in_a_group_that_is_stable(world: World) -> None:
     member = Member("m", None, "c", "h", 1_000, 1_000, (("range", b""),), b"")
     member.sync_callback = object()
     group.add_member(member, "consumer")
-    group.state = State.STABLE
+    group.state = ClassicGroupState.STABLE
     world.cluster.runtime.emit(GroupMoved(0, 1, "g", "CompletingRebalance", "Stable", 0, 1, ""))
 
 

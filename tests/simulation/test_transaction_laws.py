@@ -18,7 +18,7 @@ from mockbroker.core.snapshot.restore import restore
 from mockbroker.core.txn.events import TransactionImage
 from mockbroker.core.txn.machine import TransactionMetadata
 from mockbroker.core.txn.shard import TransactionShard
-from mockbroker.core.txn.states import State as TransactionState
+from mockbroker.core.txn.states import TransactionState
 from mockbroker.simulation import ClientSettings, Plan, Settings, TopicSettings, parse_plan, run
 from mockbroker.simulation.clients import transactional
 from mockbroker.simulation.clients.base import CallSequence

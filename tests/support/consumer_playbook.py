@@ -22,7 +22,7 @@ from mockbroker.core.groups.consumer.events import (
 )
 from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
 from mockbroker.core.groups.consumer.machine import handle
-from mockbroker.core.groups.consumer.states import GroupState
+from mockbroker.core.groups.consumer.states import ConsumerGroupState
 from mockbroker.core.groups.events import ConsumerResult, Reply, Tick
 from mockbroker.core.groups.modern.events import Store, Stored, StoredChange
 from mockbroker.core.groups.modern.topics import TopicInfo
@@ -200,7 +200,7 @@ class Playbook:
     # ------------------------------------------------------------------------ common situations
 
     @property
-    def state(self) -> GroupState:
+    def state(self) -> ConsumerGroupState:
         return self.group.state
 
     def take(self) -> Any:
@@ -227,7 +227,7 @@ class Playbook:
                 owned = {topic: tuple(ps) for topic, ps in present.assigned.items()}
                 self >> beat(member, present.epoch, reported=owned)
                 self.take()
-        assert self.state is GroupState.STABLE, self.state
+        assert self.state is ConsumerGroupState.STABLE, self.state
         return self
 
     def stable(self, *members: str, topics: Iterable[str] = ("t",), **fields: Any) -> Playbook:

@@ -31,7 +31,7 @@ from mockbroker.core.groups.events import (
     Tick,
 )
 from mockbroker.core.groups.machine import handle
-from mockbroker.core.groups.states import State
+from mockbroker.core.groups.states import ClassicGroupState
 from mockbroker_protocol import ErrorCode
 
 NONE = ErrorCode.NONE
@@ -160,7 +160,7 @@ class Playbook:
         return self
 
     @property
-    def state(self) -> State:
+    def state(self) -> ClassicGroupState:
         return self.group.state
 
     # ------------------------------------------------------------------------ common situations
@@ -179,7 +179,7 @@ class Playbook:
             self >> sync(member, generation)
         self >> sync(members[0], generation, assignments=assignments)
         self.take_all()
-        assert self.state is State.STABLE
+        assert self.state is ClassicGroupState.STABLE
         return self
 
     def completing(self, *members: str, **fields: Any) -> Playbook:
@@ -187,13 +187,13 @@ class Playbook:
         for member in members:
             self >> join(member, member_id_required=False, **fields)
             self.take_all()
-        if self.state is State.PREPARING:
+        if self.state is ClassicGroupState.PREPARING:
             for member in members:
                 waiting = self.group.members[member].join_callback
                 if waiting is None:
                     self >> join(member, member, **fields)
                     self.take_all()
-        assert self.state is State.COMPLETING, self.state
+        assert self.state is ClassicGroupState.COMPLETING, self.state
         return self
 
     def preparing(self, *members: str) -> Playbook:
@@ -201,5 +201,5 @@ class Playbook:
         self.stable(*members)
         self >> join(f"{members[-1]}-again", members[-1], protocols=(("range", b"other"),))
         self.done()
-        assert self.state is State.PREPARING
+        assert self.state is ClassicGroupState.PREPARING
         return self

@@ -9,7 +9,7 @@ from typing import Any
 from mockbroker import Cluster
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker.core.txn.shard import TransactionShard
-from mockbroker.core.txn.states import State
+from mockbroker.core.txn.states import TransactionState
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.describe_transactions import DescribeTransactionsRequest
 from tests.differential.session import Session
@@ -18,7 +18,12 @@ from tests.support.transactional_id import hold_markers, let_markers_go
 from tests.support.waiting import wait_until
 
 # An end that is decided waits for its markers; Dead and PrepareEpochFence are only ever on the way.
-PENDING = (State.PREPARE_COMMIT, State.PREPARE_ABORT, State.DEAD, State.PREPARE_EPOCH_FENCE)
+PENDING = (
+    TransactionState.PREPARE_COMMIT,
+    TransactionState.PREPARE_ABORT,
+    TransactionState.DEAD,
+    TransactionState.PREPARE_EPOCH_FENCE,
+)
 _NUMBERS = itertools.count(1)
 
 
@@ -29,7 +34,7 @@ class Held:
     which the transaction commits offset 5.
     """
 
-    def __init__(self, kafka: Cluster, state: State) -> None:
+    def __init__(self, kafka: Cluster, state: TransactionState) -> None:
         self.kafka = kafka
         self.name = f"held-{next(_NUMBERS)}"
         self.session = Session(self.name, kafka.endpoint(1), 1)
@@ -41,26 +46,26 @@ class Held:
         self.p.init()
         self._bring(state)
 
-    def _bring(self, state: State) -> None:
+    def _bring(self, state: TransactionState) -> None:
         p, session = self.p, self.session
-        if state in (State.EMPTY, State.DEAD):
-            if state is State.DEAD:
+        if state in (TransactionState.EMPTY, TransactionState.DEAD):
+            if state is TransactionState.DEAD:
                 self._hold_records()
                 self.kafka.call(lambda _: self.shard.expire(0))
-                self._wait_until_pending(State.DEAD)
+                self._wait_until_pending(TransactionState.DEAD)
             return
         session.ask(p.produce(self.name), 12)
         session.ask(p.offsets(self.name, self.name), 5)
-        if state is State.PREPARE_EPOCH_FENCE:
+        if state is TransactionState.PREPARE_EPOCH_FENCE:
             self._hold_records()
             other = Producer(session)
             self._finish = session.start(other.init_request(), 5, "other")
-            self._wait_until_pending(State.PREPARE_ABORT)
-        elif state is not State.ONGOING:
+            self._wait_until_pending(TransactionState.PREPARE_ABORT)
+        elif state is not TransactionState.ONGOING:
             if state in PENDING:
                 hold_markers(self.kafka, self.name)
                 hold_markers(self.kafka, GROUP_METADATA_TOPIC, self._index)
-            committed = state in (State.PREPARE_COMMIT, State.COMPLETE_COMMIT)
+            committed = state in (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
             answer = session.ask(p.end(committed=committed), TV2)
             p.epoch = answer.producer_epoch
             self.wait_for(state)
@@ -68,10 +73,10 @@ class Held:
     def _hold_records(self) -> None:
         self.kafka.partition(TRANSACTION_STATE_TOPIC, self._index).hold_high_watermark()
 
-    def _wait_until_pending(self, pending: State) -> None:
+    def _wait_until_pending(self, pending: TransactionState) -> None:
         wait_until(lambda: self.kafka.call(lambda _: self.machine.pending) is pending)
 
-    def wait_for(self, state: State) -> None:
+    def wait_for(self, state: TransactionState) -> None:
         wait_until(lambda: self.state == state.value, what=state.value)
 
     @property

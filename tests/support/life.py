@@ -7,9 +7,9 @@ from random import Random
 from mockbroker.core.quotas.client_quotas import entity_of
 from mockbroker.core.security.acls import (
     AclBinding,
-    Operation,
+    AclOperation,
+    AclPermissionType,
     PatternType,
-    Permission,
 )
 from mockbroker.core.security.acls import ResourceType as AclType
 from mockbroker.core.security.sasl.scram_credential import ScramMechanism, from_password
@@ -91,8 +91,8 @@ class Life:
                 PatternType.PREFIXED,
                 "User:a",
                 "*",
-                Operation.READ,
-                Permission.DENY,
+                AclOperation.READ,
+                AclPermissionType.DENY,
             )
         )
         cluster.metadata.changed()

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Self
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from mockbroker import Cluster
-from mockbroker.core.groups.states import State
+from mockbroker.core.groups.states import ClassicGroupState
 from mockbroker_protocol.consumer_protocol import decode_assignment
 
 WAIT_TIMEOUT_S = 30.0
@@ -288,7 +288,7 @@ def _look(cluster: Any, group: str) -> Look:
     partition = topic.partitions[cluster.find_coordinator_partition(group)]
     found = cluster.brokers[partition.leader_id].groups.shard_of(group).classic.get(group)
     if found is None:
-        return Look(State.DEAD.value, -1, {}, [])
+        return Look(ClassicGroupState.DEAD.value, -1, {}, [])
     members = list(found.members.values())
     assignments = [_assigned(member.assignment) for member in members]
     owned = {member.client_id: each for member, each in zip(members, assignments, strict=True)}

@@ -21,7 +21,7 @@ from mockbroker.core.txn.events import (
     TransactionImage,
 )
 from mockbroker.core.txn.machine import TransactionMetadata, new_image
-from mockbroker.core.txn.states import State
+from mockbroker.core.txn.states import TransactionState
 from mockbroker_protocol import ErrorCode
 
 START_MS = 1_000_000
@@ -30,9 +30,13 @@ NEW_PRODUCER_ID = 99
 T0, T1 = ("t", 0), ("t", 1)
 
 
-def image(state: State = State.EMPTY, **changes: Any) -> TransactionImage:
+def image(state: TransactionState = TransactionState.EMPTY, **changes: Any) -> TransactionImage:
     """Producer 7 at epoch 5, which had epoch 4 before; with a partition while one is open."""
-    has_partitions = state in (State.ONGOING, State.PREPARE_COMMIT, State.PREPARE_ABORT)
+    has_partitions = state in (
+        TransactionState.ONGOING,
+        TransactionState.PREPARE_COMMIT,
+        TransactionState.PREPARE_ABORT,
+    )
     values: dict[str, Any] = {
         "producer_id": PRODUCER_ID,
         "previous_producer_id": PRODUCER_ID,
@@ -56,14 +60,14 @@ class Play:
         self.storing = True
         self.failing = ErrorCode.NONE
         self.stored: list[TransactionImage | None] = []
-        self.moves: list[tuple[State, State]] = []
+        self.moves: list[tuple[TransactionState, TransactionState]] = []
         self.markers: list[SendMarkers] = []
         self.replies: dict[object, Result] = {}
         self.other: list[Effect] = []
         self.waiting: list[Persist] = []
 
     @property
-    def state(self) -> State:
+    def state(self) -> TransactionState:
         return self.id.state
 
     def tell(self, event: Event) -> Play:

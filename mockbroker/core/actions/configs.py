@@ -8,7 +8,7 @@ import msgspec
 
 from mockbroker.core.actions.registry import action
 from mockbroker.core.configs.alter import alter_incrementally, set_or_deleted
-from mockbroker.core.configs.resources import ResourceType
+from mockbroker.core.configs.resources import ConfigResourceType
 from mockbroker.core.errors import ActionError
 from mockbroker_protocol.types import parse_integer
 
@@ -44,7 +44,7 @@ class ConfigActions:
         alter_incrementally(
             cluster,
             cluster.brokers[node_id],
-            (ResourceType[wanted.kind.upper()], wanted.name),
+            (ConfigResourceType[wanted.kind.upper()], wanted.name),
             set_or_deleted(wanted.configs),
             validate_only=False,
         )

@@ -12,9 +12,9 @@ from mockbroker.core.errors import ActionError
 from mockbroker.core.quotas.client_quotas import entity_of
 from mockbroker.core.security.acls import (
     AclFilter,
-    Operation,
+    AclOperation,
+    AclPermissionType,
     PatternType,
-    Permission,
     ResourceType,
 )
 from mockbroker.core.validation import nearest
@@ -64,8 +64,8 @@ class SecurityActions:
                 pattern_type=_member(PatternType, wanted.pattern_type, "pattern_type"),
                 principal=wanted.principal,
                 host=wanted.host,
-                operation=_member(Operation, wanted.operation, "operation"),
-                permission=_member(Permission, wanted.permission, "permission"),
+                operation=_member(AclOperation, wanted.operation, "operation"),
+                permission=_member(AclPermissionType, wanted.permission, "permission"),
             )
         )
         if not removed:

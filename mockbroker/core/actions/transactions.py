@@ -15,7 +15,7 @@ from mockbroker.core.txn.events import Result
 from mockbroker.core.txn.machine import EPOCHS_BUMPED_SINCE, TransactionMetadata
 from mockbroker.core.txn.markers import Errors, Marker, write_markers
 from mockbroker.core.txn.shard import TransactionShard
-from mockbroker.core.txn.states import State
+from mockbroker.core.txn.states import TransactionState
 from mockbroker.core.validation import Count
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _open_transaction(
     cluster: ClusterState, transactional_id: str
 ) -> tuple[TransactionShard, TransactionMetadata]:
     shard, transaction = _transaction(cluster, transactional_id)
-    if transaction.state is not State.ONGOING or transaction.pending is not None:
+    if transaction.state is not TransactionState.ONGOING or transaction.pending is not None:
         raise ActionError(
             f"{transactional_id!r} has no open transaction: it is {transaction.state.value}"
         )

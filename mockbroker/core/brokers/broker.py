@@ -13,7 +13,7 @@ from mockbroker.core.metadata.image import Endpoint
 if TYPE_CHECKING:
     from mockbroker.core.fetching.fetch_session import FetchSessionCache
     from mockbroker.core.groups.coordinator import GroupCoordinator
-    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.metadata.image import MetadataImage
     from mockbroker.core.services import Services
     from mockbroker.core.share.coordinator import ShareCoordinator
     from mockbroker.core.share.manager import SharePartitionManager
@@ -147,7 +147,7 @@ class Broker:
         """Whether its metadata image is the newest; False while it cannot reach the controller."""
         return self.image is self.services.metadata.image
 
-    def take_image(self, image: Image) -> None:
+    def take_image(self, image: MetadataImage) -> None:
         """Go on by another metadata image."""
         self.image = image
         if self._fetch_sessions is not None:

@@ -29,7 +29,7 @@ from mockbroker.core.configs.defs import (
     ConfigDef,
     ConfigType,
 )
-from mockbroker.core.configs.resources import ResourceType, overrides_of, set_overrides
+from mockbroker.core.configs.resources import ConfigResourceType, overrides_of, set_overrides
 from mockbroker.core.errors import ApiError
 from mockbroker.core.metadata.topic import why_invalid_name
 from mockbroker.core.replication.elections import clear_eligible_leaders
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mockbroker.core.cluster_state import ClusterState
 
 
-class Op(IntEnum):
+class OpType(IntEnum):
     """The operation of an incremental change (AlterConfigOp.OpType)."""
 
     SET = 0
@@ -50,7 +50,7 @@ class Op(IntEnum):
     SUBTRACT = 3
 
 
-class Change(NamedTuple):
+class AlterConfigOp(NamedTuple):
     """One incremental change; `op` is checked when it is applied."""
 
     name: str
@@ -58,19 +58,19 @@ class Change(NamedTuple):
     value: str | None
 
 
-def set_or_deleted(configs: Mapping[str, str | None]) -> list[Change]:
+def set_or_deleted(configs: Mapping[str, str | None]) -> list[AlterConfigOp]:
     """The changes that set each config to its value, or delete it if that is None."""
     return [
-        Change(name, Op.DELETE if value is None else Op.SET, value)
+        AlterConfigOp(name, OpType.DELETE if value is None else OpType.SET, value)
         for name, value in configs.items()
     ]
 
 
-_TABLES: dict[ResourceType, Mapping[str, ConfigDef]] = {
-    ResourceType.TOPIC: TOPIC_CONFIGS,
-    ResourceType.BROKER: BROKER_CONFIGS,
-    ResourceType.CLIENT_METRICS: CLIENT_METRICS_CONFIGS,
-    ResourceType.GROUP: GROUP_CONFIGS,
+_TABLES: dict[ConfigResourceType, Mapping[str, ConfigDef]] = {
+    ConfigResourceType.TOPIC: TOPIC_CONFIGS,
+    ConfigResourceType.BROKER: BROKER_CONFIGS,
+    ConfigResourceType.CLIENT_METRICS: CLIENT_METRICS_CONFIGS,
+    ConfigResourceType.GROUP: GROUP_CONFIGS,
 }
 
 
@@ -92,7 +92,7 @@ def alter_incrementally(
     cluster: ClusterState,
     broker: Broker,
     resource: tuple[int, str],
-    changes: list[Change],
+    changes: list[AlterConfigOp],
     *,
     validate_only: bool,
 ) -> None:
@@ -100,16 +100,16 @@ def alter_incrementally(
     kind, name = resource
     check_changes(
         (change.name for change in changes),
-        (c.name for c in changes if c.op != Op.DELETE and c.value is None),
+        (c.name for c in changes if c.op != OpType.DELETE and c.value is None),
     )
-    if kind == ResourceType.BROKER_LOGGER:
+    if kind == ConfigResourceType.BROKER_LOGGER:
         _alter_loggers(broker, name, changes, validate_only=validate_only)
         return
     known = _known_type(kind)
-    if known is ResourceType.BROKER:
+    if known is ConfigResourceType.BROKER:
         _broker_name(broker, name)
         for change in changes:
-            if change.op not in Op._value2member_map_:
+            if change.op not in OpType._value2member_map_:
                 raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {change.op}")
     overrides = dict(overrides_of(cluster, known, name))
     for change in changes:
@@ -145,14 +145,14 @@ def _replace(
     """
     kind, name = _known_type(resource[0]), resource[1]
     match kind:
-        case ResourceType.TOPIC:
+        case ConfigResourceType.TOPIC:
             _check_topic(cluster, name, overrides)
-        case ResourceType.BROKER:
+        case ConfigResourceType.BROKER:
             node_id = _broker_name(broker, name)
             check_broker_configs(cluster.replication_control, overrides, node_id)
             before = overrides_of(cluster, kind, name)
             check_min_isr_stays(cluster.replication_control, before, overrides, written, node_id)
-        case ResourceType.GROUP:
+        case ConfigResourceType.GROUP:
             if not name:
                 raise ApiError(
                     ErrorCode.INVALID_REQUEST, "Default group resources are not allowed."
@@ -166,18 +166,18 @@ def _replace(
         return
     min_isr = overrides_of(cluster, kind, name).get(MIN_ISR)
     set_overrides(cluster, kind, name, overrides)
-    if kind is ResourceType.TOPIC and min_isr != overrides.get(MIN_ISR):
+    if kind is ConfigResourceType.TOPIC and min_isr != overrides.get(MIN_ISR):
         clear_eligible_leaders(cluster.replication_control, [cluster.topics[name]])
-    elif kind is ResourceType.BROKER and MIN_ISR in written:
+    elif kind is ConfigResourceType.BROKER and MIN_ISR in written:
         clear_eligible_leaders(cluster.replication_control, cluster.topics.values())
 
 
-def _known_type(kind: int) -> ResourceType:
+def _known_type(kind: int) -> ConfigResourceType:
     try:
-        known = ResourceType(kind)
+        known = ConfigResourceType(kind)
     except ValueError:
-        known = ResourceType.BROKER_LOGGER
-    if known is ResourceType.BROKER_LOGGER:  # only incremental changes reach loggers
+        known = ConfigResourceType.BROKER_LOGGER
+    if known is ConfigResourceType.BROKER_LOGGER:  # only incremental changes reach loggers
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
     return known
 
@@ -211,22 +211,22 @@ def _check_topic(cluster: ClusterState, name: str, overrides: Mapping[str, str])
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
 
-def _apply(kind: ResourceType, overrides: dict[str, str], change: Change) -> None:
+def _apply(kind: ConfigResourceType, overrides: dict[str, str], change: AlterConfigOp) -> None:
     """Apply one change to a set of overrides, in place."""
     name, op, value = change
-    if op == Op.DELETE:
+    if op == OpType.DELETE:
         overrides.pop(name, None)
         return
     assert value is not None
-    if op == Op.SET:
+    if op == OpType.SET:
         overrides[name] = value
-    elif op in (Op.APPEND, Op.SUBTRACT):
+    elif op in (OpType.APPEND, OpType.SUBTRACT):
         definition = _TABLES[kind].get(name)
         if definition is None or definition.type is not ConfigType.LIST:
-            raise _not_a_list(kind, name, Op(op), unknown=definition is None)
+            raise _not_a_list(kind, name, OpType(op), unknown=definition is None)
         present = overrides.get(name, definition.default) or ""
         items = present.split(",") if present else []
-        if op == Op.APPEND:
+        if op == OpType.APPEND:
             for item in value.split(","):
                 if item not in items:
                     items.append(item)
@@ -240,10 +240,10 @@ def _apply(kind: ResourceType, overrides: dict[str, str], change: Change) -> Non
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-def _not_a_list(kind: ResourceType, name: str, op: Op, *, unknown: bool) -> ApiError:
-    if unknown and kind is ResourceType.BROKER:
+def _not_a_list(kind: ConfigResourceType, name: str, op: OpType, *, unknown: bool) -> ApiError:
+    if unknown and kind is ConfigResourceType.BROKER:
         reason = f"Unknown config name: {name}"
-    elif kind is ResourceType.BROKER:
+    elif kind is ConfigResourceType.BROKER:
         reason = f"Config value {op.name.lower()} is not allowed for config key: {name}"
     else:
         reason = f"Can't {op.name} to key {name} because its type is not LIST."
@@ -251,7 +251,7 @@ def _not_a_list(kind: ResourceType, name: str, op: Op, *, unknown: bool) -> ApiE
 
 
 def _alter_loggers(
-    broker: Broker, name: str, changes: list[Change], *, validate_only: bool
+    broker: Broker, name: str, changes: list[AlterConfigOp], *, validate_only: bool
 ) -> None:
     _check_node_id(broker, name, "Unexpected node id. Expected")
     for change in changes:
@@ -260,25 +260,25 @@ def _alter_loggers(
         return
     for logger, op, level in changes:
         root = broker.logger_levels["root"]
-        broker.logger_levels[logger] = root if op == Op.DELETE or level is None else level
+        broker.logger_levels[logger] = root if op == OpType.DELETE or level is None else level
 
 
-def _check_logger(broker: Broker, change: Change) -> None:
+def _check_logger(broker: Broker, change: AlterConfigOp) -> None:
     logger, op, level = change
-    if op not in Op._value2member_map_:
+    if op not in OpType._value2member_map_:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka throws an exception
-    if op in (Op.APPEND, Op.SUBTRACT):
+    if op in (OpType.APPEND, OpType.SUBTRACT):
         raise ApiError(
             ErrorCode.INVALID_REQUEST,
-            f"{Op(op).name} operation is not allowed for the BROKER_LOGGER resource",
+            f"{OpType(op).name} operation is not allowed for the BROKER_LOGGER resource",
         )
     if logger not in broker.logger_levels:
         raise ApiError(ErrorCode.INVALID_CONFIG, f"Logger {logger} does not exist!")
-    if op == Op.DELETE and logger == "root":
+    if op == OpType.DELETE and logger == "root":
         raise ApiError(
             ErrorCode.INVALID_REQUEST, "Removing the log level of the root logger is not allowed"
         )
-    if op == Op.SET and level not in LOG_LEVELS:
+    if op == OpType.SET and level not in LOG_LEVELS:
         raise ApiError(
             ErrorCode.INVALID_CONFIG,
             f"Cannot set the log level of {logger} to {level} as it is not a supported log level. "

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 K = TypeVar("K", int, str)
 
 
-class ResourceType(IntEnum):
+class ConfigResourceType(IntEnum):
     """The types of resources (ConfigResource.Type), with their codes in messages."""
 
     TOPIC = 2
@@ -34,61 +34,61 @@ class ResourceType(IntEnum):
     GROUP = 32
 
 
-def overrides_of(cluster: ClusterState, kind: ResourceType, name: str) -> Mapping[str, str]:
+def overrides_of(cluster: ClusterState, kind: ConfigResourceType, name: str) -> Mapping[str, str]:
     """The overrides of a resource; none if it does not exist. The empty name of a broker stands for
     all brokers.
     """
     match kind:
-        case ResourceType.TOPIC:
+        case ConfigResourceType.TOPIC:
             topic = cluster.topics.get(name)
             return {} if topic is None else topic.configs.overrides
-        case ResourceType.BROKER:
+        case ConfigResourceType.BROKER:
             if not name:
                 return cluster.configs.dynamic_default
             return cluster.configs.dynamic_broker.get(int(name), {})
-        case ResourceType.GROUP:
+        case ConfigResourceType.GROUP:
             return cluster.configs.groups.get(name, {})
         case _:
             return cluster.configs.client_metrics.get(name, {})
 
 
 def set_overrides(
-    cluster: ClusterState, kind: ResourceType, name: str, overrides: Mapping[str, str]
+    cluster: ClusterState, kind: ConfigResourceType, name: str, overrides: Mapping[str, str]
 ) -> None:
     """Replace the overrides of a resource by validated ones, and emit what has changed."""
     changes = _changes(kind, overrides_of(cluster, kind, name), overrides)
     _store(cluster, kind, name, dict(overrides))
     if changes:
-        if kind is ResourceType.BROKER and name:
+        if kind is ConfigResourceType.BROKER and name:
             name = str(int(name))
         runtime = cluster.runtime
         runtime.emit(ConfigsChanged(runtime.now_ms(), kind.name.lower(), name, changes))
 
 
-def named_resources(cluster: ClusterState) -> Iterator[tuple[ResourceType, str]]:
+def named_resources(cluster: ClusterState) -> Iterator[tuple[ConfigResourceType, str]]:
     """The resources other than topics that have overrides."""
     configs = cluster.configs
     if configs.dynamic_default:
-        yield ResourceType.BROKER, ""
-    yield from ((ResourceType.BROKER, str(node_id)) for node_id in configs.dynamic_broker)
-    yield from ((ResourceType.GROUP, group) for group in configs.groups)
-    yield from ((ResourceType.CLIENT_METRICS, name) for name in configs.client_metrics)
+        yield ConfigResourceType.BROKER, ""
+    yield from ((ConfigResourceType.BROKER, str(node_id)) for node_id in configs.dynamic_broker)
+    yield from ((ConfigResourceType.GROUP, group) for group in configs.groups)
+    yield from ((ConfigResourceType.CLIENT_METRICS, name) for name in configs.client_metrics)
 
 
-def shown(kind: ResourceType, overrides: Mapping[str, str]) -> dict[str, str]:
+def shown(kind: ConfigResourceType, overrides: Mapping[str, str]) -> dict[str, str]:
     """Overrides for people, with `HIDDEN` in place of a value that DescribeConfigs does not tell:
     that of a password, or of a broker config that no table has.
     """
     return {name: HIDDEN if _is_hidden(kind, name) else value for name, value in overrides.items()}
 
 
-def _is_hidden(kind: ResourceType, name: str) -> bool:
-    unknown = kind is ResourceType.BROKER and name not in BROKER_CONFIGS
+def _is_hidden(kind: ConfigResourceType, name: str) -> bool:
+    unknown = kind is ConfigResourceType.BROKER and name not in BROKER_CONFIGS
     return unknown or is_secret_config(name)
 
 
 def _changes(
-    kind: ResourceType, former: Mapping[str, str], overrides: Mapping[str, str]
+    kind: ConfigResourceType, former: Mapping[str, str], overrides: Mapping[str, str]
 ) -> tuple[ChangedConfig, ...]:
     """The configs with another value than before, by name."""
     changed = [
@@ -98,18 +98,20 @@ def _changes(
     return tuple(ChangedConfig(name, before.get(name), now.get(name)) for name in changed)
 
 
-def _store(cluster: ClusterState, kind: ResourceType, name: str, overrides: dict[str, str]) -> None:
+def _store(
+    cluster: ClusterState, kind: ConfigResourceType, name: str, overrides: dict[str, str]
+) -> None:
     configs = cluster.configs
     match kind:
-        case ResourceType.TOPIC:
+        case ConfigResourceType.TOPIC:
             cluster.replace_topic_configs(cluster.topics[name], overrides)
-        case ResourceType.BROKER:
+        case ConfigResourceType.BROKER:
             if name:
                 _put(configs.dynamic_broker, int(name), overrides)
             else:
                 configs.dynamic_default = overrides
             cluster.configs_changed()
-        case ResourceType.GROUP:
+        case ConfigResourceType.GROUP:
             _put(configs.groups, name, overrides)
             configs.changed()
         case _:

@@ -22,7 +22,7 @@ from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.metadata.image import MetadataImage
     from mockbroker.core.replication.partition import Partition
     from mockbroker.core.services import Services
 
@@ -39,7 +39,7 @@ class CoordinatorHost(Protocol):
     @property
     def state(self) -> str: ...
     @property
-    def image(self) -> Image: ...
+    def image(self) -> MetadataImage: ...
     @property
     def services(self) -> Services: ...
 

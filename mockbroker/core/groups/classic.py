@@ -37,9 +37,9 @@ from mockbroker.core.groups.states import (
     ANSWERS,
     HEARTBEAT_ANSWERS,
     TRANSITIONS,
+    ClassicGroupState,
     RequestAction,
     RequestKind,
-    State,
     Trigger,
 )
 from mockbroker.core.groups.subscriptions import subscribed_topics
@@ -92,7 +92,7 @@ class ClassicGroup:
     def __init__(self, group_id: str, settings: ClassicGroupSettings, now_ms: int) -> None:
         self.group_id = group_id
         self.settings = settings
-        self.state = State.EMPTY
+        self.state = ClassicGroupState.EMPTY
         self.state_timestamp_ms = now_ms
         self.generation = 0
         self.protocol_type: str | None = None
@@ -107,7 +107,7 @@ class ClassicGroup:
         self.members_awaiting_join = 0
         # The members' metadata for the generation's protocol; None before the first generation.
         self.subscriptions: tuple[bytes, ...] | None = None
-        self.previous_state = State.DEAD
+        self.previous_state = ClassicGroupState.DEAD
         self.session_timers = LazyTimerHeap()
         self.join_deadline_ms: int | None = None
         self.sync_deadline_ms: int | None = None
@@ -147,7 +147,7 @@ class ClassicGroup:
             )
             group.add_member(member, image.protocol_type)
         if image.members:
-            group.state = State.STABLE
+            group.state = ClassicGroupState.STABLE
         group.subscriptions = tuple(line.subscription for line in image.members)
         return group
 
@@ -166,7 +166,7 @@ class ClassicGroup:
         return self.generation
 
     def is_empty(self) -> bool:
-        return self.state is State.EMPTY
+        return self.state is ClassicGroupState.EMPTY
 
     def is_consumer(self) -> bool:
         """Whether members speak the consumer protocol, whose subscriptions a broker can read."""
@@ -186,9 +186,9 @@ class ClassicGroup:
         """
         if self.protocol_type is None:
             return commit_timestamp_ms
-        if self.state is State.EMPTY:
+        if self.state is ClassicGroupState.EMPTY:
             return partial(_constant_ms, self.state_timestamp_ms)
-        known = self.state is State.STABLE and subscribed_topics(self) is not None
+        known = self.state is ClassicGroupState.STABLE and subscribed_topics(self) is not None
         return commit_timestamp_ms if known else None
 
     def image(self, assignments: Mapping[str, bytes] | None = None) -> GroupImage:
@@ -232,7 +232,7 @@ class ClassicGroup:
     ) -> ErrorCode:
         """The answer to a Heartbeat. One of the current generation renews the member's session."""
         answer = HEARTBEAT_ANSWERS[self.state]
-        if self.state is State.DEAD:
+        if self.state is ClassicGroupState.DEAD:
             return answer
         error = self.validate_member(member_id, instance_id)
         if error is not NONE:
@@ -254,7 +254,7 @@ class ClassicGroup:
     ) -> ErrorCode:
         """Whether offsets may be committed; a member's own commit renews its session."""
         state = self.state
-        if state is State.DEAD or (generation < 0 and state is State.EMPTY):
+        if state is ClassicGroupState.DEAD or (generation < 0 and state is ClassicGroupState.EMPTY):
             answer = ANSWERS[state][RequestKind.PLAIN_COMMIT]
             assert isinstance(answer, ErrorCode)
             return answer

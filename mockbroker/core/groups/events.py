@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from mockbroker.core.groups.states import State
+from mockbroker.core.groups.states import ClassicGroupState
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
@@ -273,8 +273,8 @@ class Persist(msgspec.Struct, frozen=True, kw_only=True):
 class Moved(msgspec.Struct, frozen=True):
     """The group has changed its state, for the journal."""
 
-    previous: State
-    state: State
+    previous: ClassicGroupState
+    state: ClassicGroupState
     generation: int
     reason: str
 

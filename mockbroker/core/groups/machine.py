@@ -58,7 +58,13 @@ from mockbroker.core.groups.rebalance import (
     prepare_rebalance,
     rebalance_or_complete,
 )
-from mockbroker.core.groups.states import ANSWERS, RequestAction, RequestKind, State, Trigger
+from mockbroker.core.groups.states import (
+    ANSWERS,
+    ClassicGroupState,
+    RequestAction,
+    RequestKind,
+    Trigger,
+)
 from mockbroker_protocol import ErrorCode
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000  # classicGroupNewMemberJoinTimeoutMs, not configurable
@@ -82,7 +88,7 @@ def _on_join(group: ClassicGroup, join: Join, now_ms: int) -> None:
             group.remove_member(member)
         group.remove_pending_member(join.member_id)
         _refuse_join(group, join, ErrorCode.GROUP_MAX_SIZE_REACHED, NO_MEMBER_ID)
-    elif group.state is State.DEAD:
+    elif group.state is ClassicGroupState.DEAD:
         _refuse_join(group, join, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     elif not _supports(group, join):
         _refuse_join(group, join, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -106,17 +112,17 @@ def _accepts_joining_member(group: ClassicGroup, member_id: str) -> bool:
     """group.max.size: counts waiting JoinGroups in PreparingRebalance, else members."""
     members = group.members
     size_max = group.settings.size_max
-    if group.state is State.PREPARING:
+    if group.state is ClassicGroupState.PREPARING:
         member = members.get(member_id)
         waits = member is not None and member.join_callback is not None
         return waits or group.members_awaiting_join < size_max
-    if group.state in (State.COMPLETING, State.STABLE):
+    if group.state in (ClassicGroupState.COMPLETING, ClassicGroupState.STABLE):
         return member_id in members or len(members) < size_max
     return True
 
 
 def _supports(group: ClassicGroup, join: Join) -> bool:
-    if group.state is State.EMPTY:
+    if group.state is ClassicGroupState.EMPTY:
         return join.protocol_type != "" and bool(join.protocols)
     return group.supports_protocols(join.protocol_type, (name for name, _ in join.protocols))
 
@@ -169,7 +175,10 @@ def _add_and_rebalance(group: ClassicGroup, join: Join, member_id: str, now_ms: 
         join.protocols,
     )
     member.is_new = True
-    if group.state is State.PREPARING and group.previous_state is State.EMPTY:
+    if (
+        group.state is ClassicGroupState.PREPARING
+        and group.previous_state is ClassicGroupState.EMPTY
+    ):
         group.new_member_added = True
     group.add_member(member, join.protocol_type)
     group.park_join(member, join.callback)
@@ -212,9 +221,9 @@ def _replace_static(
         group.pending_sync_members[member.member_id] = None
     group.renew_session(member, now_ms)
     _update(group, join, member)
-    if group.state is State.PREPARING:
+    if group.state is ClassicGroupState.PREPARING:
         maybe_complete_join(group, now_ms)
-    elif group.state is State.STABLE and group.select_protocol() == group.protocol_name:
+    elif group.state is ClassicGroupState.STABLE and group.select_protocol() == group.protocol_name:
         # The protocol is the same: no rebalance, and the answer is sent once the id is stored.
         group.effects.append(Persist(image=group.image(), replaced=replaced))
     else:
@@ -237,7 +246,7 @@ def _on_static_persisted(
     if (
         member is None
         or member.join_callback is not replaced.callback
-        or group.state is not State.STABLE
+        or group.state is not ClassicGroupState.STABLE
     ):
         return  # it has left, joined again, or waits for a rebalance
     callback = group.take_join_callback(member)
@@ -280,7 +289,7 @@ def _on_heartbeat(group: ClassicGroup, heartbeat: Heartbeat, now_ms: int) -> Non
 
 
 def _on_leave(group: ClassicGroup, leave: Leave, now_ms: int) -> None:
-    if group.state is State.DEAD:
+    if group.state is ClassicGroupState.DEAD:
         group.effects.append(
             Reply(leave.callback, LeaveResult(ErrorCode.COORDINATOR_NOT_AVAILABLE))
         )
@@ -291,7 +300,7 @@ def _on_leave(group: ClassicGroup, leave: Leave, now_ms: int) -> None:
         left.append(LeftMember(leaver.member_id, leaver.instance_id, error))
     group.effects.append(Reply(leave.callback, LeaveResult(NONE, tuple(left))))
     gone = [line.member_id for line in left if line.error is NONE]
-    if gone and group.state is not State.EMPTY:
+    if gone and group.state is not ClassicGroupState.EMPTY:
         rebalance_or_complete(group, f"members left: {', '.join(gone)}", now_ms)
 
 
@@ -326,7 +335,7 @@ def _on_loaded(group: ClassicGroup, loaded: Loaded, now_ms: int) -> None:
 
 
 def _on_rebalance(group: ClassicGroup, rebalance: Rebalance, now_ms: int) -> None:
-    if group.state in (State.STABLE, State.COMPLETING):
+    if group.state in (ClassicGroupState.STABLE, ClassicGroupState.COMPLETING):
         prepare_rebalance(group, rebalance.reason, now_ms)
 
 
@@ -342,14 +351,14 @@ def _on_unload(group: ClassicGroup, unload: Unload, now_ms: int) -> None:
 
 
 def _on_delete(group: ClassicGroup, _: Delete, now_ms: int) -> None:
-    assert group.state is State.EMPTY
+    assert group.state is ClassicGroupState.EMPTY
     _to_dead(group, "deleted", now_ms)
 
 
 def _to_dead(group: ClassicGroup, reason: str, now_ms: int) -> None:
     group.session_timers = LazyTimerHeap()
     group.join_deadline_ms = group.sync_deadline_ms = None
-    if group.state is not State.DEAD:
+    if group.state is not ClassicGroupState.DEAD:
         group.transition_to(Trigger.REMOVED, reason, now_ms)
 
 

@@ -11,9 +11,9 @@ from mockbroker.core.groups.members import Member
 from mockbroker.core.groups.states import (
     ANSWERS,
     TRANSITIONS,
+    ClassicGroupState,
     RequestAction,
     RequestKind,
-    State,
     Trigger,
 )
 from mockbroker_protocol import ErrorCode
@@ -29,11 +29,11 @@ def rebalance_or_complete(group: ClassicGroup, reason: str, now_ms: int) -> None
 
 
 def prepare_rebalance(group: ClassicGroup, reason: str, now_ms: int) -> None:
-    if group.state is State.COMPLETING:
+    if group.state is ClassicGroupState.COMPLETING:
         _propagate_assignment(group, {}, ErrorCode.REBALANCE_IN_PROGRESS, now_ms)
     group.pending_sync_members.clear()
     group.sync_deadline_ms = None
-    initial = group.state is State.EMPTY
+    initial = group.state is ClassicGroupState.EMPTY
     group.transition_to(Trigger.REBALANCE, reason, now_ms)
     timeout_ms = group.rebalance_timeout_ms()
     if initial:
@@ -53,8 +53,8 @@ def prepare_rebalance(group: ClassicGroup, reason: str, now_ms: int) -> None:
 def maybe_complete_join(group: ClassicGroup, now_ms: int) -> None:
     """An initial rebalance waits for its delay; others end once all members have joined."""
     if (
-        group.state is State.PREPARING
-        and group.previous_state is not State.EMPTY
+        group.state is ClassicGroupState.PREPARING
+        and group.previous_state is not ClassicGroupState.EMPTY
         and group.has_all_members_joined()
     ):
         _complete_join(group, now_ms)
@@ -132,7 +132,7 @@ def on_sync(group: ClassicGroup, sync: Sync, now_ms: int) -> None:
 
 
 def _check_sync(group: ClassicGroup, sync: Sync) -> ErrorCode:
-    if group.state in (State.EMPTY, State.DEAD):
+    if group.state in (ClassicGroupState.EMPTY, ClassicGroupState.DEAD):
         answer = ANSWERS[group.state][RequestKind.SYNC]
         assert isinstance(answer, ErrorCode)
         return answer
@@ -150,7 +150,9 @@ def _check_sync(group: ClassicGroup, sync: Sync) -> ErrorCode:
 
 def on_assignment_persisted(group: ClassicGroup, persisted: Persisted, now_ms: int) -> None:
     persist = persisted.persist
-    current = persist.image.generation == group.generation and group.state is State.COMPLETING
+    current = (
+        persist.image.generation == group.generation and group.state is ClassicGroupState.COMPLETING
+    )
     if persist.assignments is None or not current:
         return
     if persisted.error is not NONE:
@@ -193,13 +195,13 @@ def _on_session_expired(group: ClassicGroup, timer: LazyTimer, now_ms: int) -> N
         group.remove_pending_member(timer.member_id)
     elif timer.is_new or (timer.join_callback is None and timer.sync_callback is None):
         group.remove_member(timer)
-        if group.state is not State.PREPARING:
+        if group.state is not ClassicGroupState.PREPARING:
             prepare_rebalance(group, f"session of {timer.member_id} has ended", now_ms)
             return
     else:
         return  # a request of the member waits; the answer renews its session
     # Kafka completes even an initial rebalance here, ahead of its delay.
-    if group.state is State.PREPARING and group.has_all_members_joined():
+    if group.state is ClassicGroupState.PREPARING and group.has_all_members_joined():
         _complete_join(group, now_ms)
 
 

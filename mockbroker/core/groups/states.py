@@ -29,7 +29,7 @@ from enum import Enum
 from mockbroker_protocol import ErrorCode
 
 
-class State(Enum):
+class ClassicGroupState(Enum):
     """States, with their names in DescribeGroups and ListGroups."""
 
     EMPTY = "Empty"
@@ -49,36 +49,36 @@ class Trigger(Enum):
     REMOVED = "the group is deleted or its coordinator has moved"
 
 
-TRANSITIONS: dict[State, dict[Trigger, State]] = {
-    State.EMPTY: {
-        Trigger.REBALANCE: State.PREPARING,
-        Trigger.REMOVED: State.DEAD,
+TRANSITIONS: dict[ClassicGroupState, dict[Trigger, ClassicGroupState]] = {
+    ClassicGroupState.EMPTY: {
+        Trigger.REBALANCE: ClassicGroupState.PREPARING,
+        Trigger.REMOVED: ClassicGroupState.DEAD,
     },
-    State.PREPARING: {
-        Trigger.JOINED: State.COMPLETING,
-        Trigger.EMPTIED: State.EMPTY,
-        Trigger.REMOVED: State.DEAD,
+    ClassicGroupState.PREPARING: {
+        Trigger.JOINED: ClassicGroupState.COMPLETING,
+        Trigger.EMPTIED: ClassicGroupState.EMPTY,
+        Trigger.REMOVED: ClassicGroupState.DEAD,
     },
-    State.COMPLETING: {
-        Trigger.REBALANCE: State.PREPARING,
-        Trigger.ASSIGNED: State.STABLE,
-        Trigger.REMOVED: State.DEAD,
+    ClassicGroupState.COMPLETING: {
+        Trigger.REBALANCE: ClassicGroupState.PREPARING,
+        Trigger.ASSIGNED: ClassicGroupState.STABLE,
+        Trigger.REMOVED: ClassicGroupState.DEAD,
     },
-    State.STABLE: {
-        Trigger.REBALANCE: State.PREPARING,
-        Trigger.REMOVED: State.DEAD,
+    ClassicGroupState.STABLE: {
+        Trigger.REBALANCE: ClassicGroupState.PREPARING,
+        Trigger.REMOVED: ClassicGroupState.DEAD,
     },
-    State.DEAD: {},
+    ClassicGroupState.DEAD: {},
 }
 
 # The transitions that must not occur; with TRANSITIONS they cover each pair.
-FORBIDDEN: dict[State, frozenset[Trigger]] = {
-    State.EMPTY: frozenset({Trigger.JOINED, Trigger.EMPTIED, Trigger.ASSIGNED}),
+FORBIDDEN: dict[ClassicGroupState, frozenset[Trigger]] = {
+    ClassicGroupState.EMPTY: frozenset({Trigger.JOINED, Trigger.EMPTIED, Trigger.ASSIGNED}),
     # New members join the rebalance that is in progress; it does not start again.
-    State.PREPARING: frozenset({Trigger.REBALANCE, Trigger.ASSIGNED}),
-    State.COMPLETING: frozenset({Trigger.JOINED, Trigger.EMPTIED}),
-    State.STABLE: frozenset({Trigger.JOINED, Trigger.EMPTIED, Trigger.ASSIGNED}),
-    State.DEAD: frozenset(Trigger),
+    ClassicGroupState.PREPARING: frozenset({Trigger.REBALANCE, Trigger.ASSIGNED}),
+    ClassicGroupState.COMPLETING: frozenset({Trigger.JOINED, Trigger.EMPTIED}),
+    ClassicGroupState.STABLE: frozenset({Trigger.JOINED, Trigger.EMPTIED, Trigger.ASSIGNED}),
+    ClassicGroupState.DEAD: frozenset(Trigger),
 }
 
 
@@ -116,8 +116,8 @@ NOT_AVAILABLE = ErrorCode.COORDINATOR_NOT_AVAILABLE
 NOT_FOUND = ErrorCode.GROUP_ID_NOT_FOUND
 NON_EMPTY = ErrorCode.NON_EMPTY_GROUP
 
-ANSWERS: dict[State, dict[RequestKind, ErrorCode | RequestAction]] = {
-    State.EMPTY: {
+ANSWERS: dict[ClassicGroupState, dict[RequestKind, ErrorCode | RequestAction]] = {
+    ClassicGroupState.EMPTY: {
         RequestKind.JOIN: UNKNOWN_MEMBER,
         RequestKind.SYNC: UNKNOWN_MEMBER,
         RequestKind.HEARTBEAT: UNKNOWN_MEMBER,
@@ -128,7 +128,7 @@ ANSWERS: dict[State, dict[RequestKind, ErrorCode | RequestAction]] = {
         RequestKind.DELETE_GROUP: NONE,
         RequestKind.DELETE_OFFSETS: NONE,
     },
-    State.PREPARING: {
+    ClassicGroupState.PREPARING: {
         RequestKind.JOIN: RequestAction.PARK,
         RequestKind.SYNC: REBALANCING,
         RequestKind.HEARTBEAT: REBALANCING,
@@ -140,7 +140,7 @@ ANSWERS: dict[State, dict[RequestKind, ErrorCode | RequestAction]] = {
         RequestKind.DELETE_GROUP: NON_EMPTY,
         RequestKind.DELETE_OFFSETS: RequestAction.UNSUBSCRIBED,
     },
-    State.COMPLETING: {
+    ClassicGroupState.COMPLETING: {
         RequestKind.JOIN: RequestAction.UNLESS_CHANGED,
         RequestKind.SYNC: RequestAction.PARK,
         RequestKind.HEARTBEAT: NONE,
@@ -152,7 +152,7 @@ ANSWERS: dict[State, dict[RequestKind, ErrorCode | RequestAction]] = {
         RequestKind.DELETE_GROUP: NON_EMPTY,
         RequestKind.DELETE_OFFSETS: RequestAction.UNSUBSCRIBED,
     },
-    State.STABLE: {
+    ClassicGroupState.STABLE: {
         RequestKind.JOIN: RequestAction.UNLESS_LEADER,
         RequestKind.SYNC: RequestAction.ASSIGNMENT,
         RequestKind.HEARTBEAT: NONE,
@@ -163,7 +163,7 @@ ANSWERS: dict[State, dict[RequestKind, ErrorCode | RequestAction]] = {
         RequestKind.DELETE_GROUP: NON_EMPTY,
         RequestKind.DELETE_OFFSETS: RequestAction.UNSUBSCRIBED,
     },
-    State.DEAD: {
+    ClassicGroupState.DEAD: {
         RequestKind.JOIN: NOT_AVAILABLE,
         RequestKind.SYNC: NOT_AVAILABLE,
         RequestKind.HEARTBEAT: NOT_AVAILABLE,
@@ -177,7 +177,7 @@ ANSWERS: dict[State, dict[RequestKind, ErrorCode | RequestAction]] = {
 }
 
 # Heartbeat is the most frequent request of a consumer, so it gets a table with one look-up.
-HEARTBEAT_ANSWERS: dict[State, ErrorCode] = {
+HEARTBEAT_ANSWERS: dict[ClassicGroupState, ErrorCode] = {
     state: answer
     for state, row in ANSWERS.items()
     if isinstance(answer := row[RequestKind.HEARTBEAT], ErrorCode)

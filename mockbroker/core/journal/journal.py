@@ -24,7 +24,7 @@ from mockbroker.core.journal.entries import (
     appended,
     entry_of,
 )
-from mockbroker.core.journal.reader_positions import Overflow, Readers
+from mockbroker.core.journal.reader_positions import Overflow, ReaderPositions
 from mockbroker.core.journal.tracking import Tracking
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Journal:
         self.cause_seq = 0
         # Called with each written entry. Usually empty.
         self.followers: list[Callable[[Entry], None]] = []
-        self.readers = Readers(overflow, self._make_room)
+        self.readers = ReaderPositions(overflow, self._make_room)
         # The names of deleted topics, by id, while entries from before the deletion have the ids.
         self.former_topics: dict[bytes, str] = {}
         self._deleted: deque[tuple[int, bytes]] = deque()  # (seq, topic id)

@@ -22,7 +22,7 @@ class ReaderPosition:
 
     __slots__ = ("_readers", "has_given_up", "position")
 
-    def __init__(self, readers: Readers, position: int) -> None:
+    def __init__(self, readers: ReaderPositions, position: int) -> None:
         self._readers = readers
         self.position = position
         self.has_given_up = False
@@ -43,7 +43,7 @@ class ReaderPosition:
         self._readers.leave(self)
 
 
-class Readers:
+class ReaderPositions:
     """The readers of one journal, and the callbacks for when it has room again."""
 
     __slots__ = ("_make_room", "_waiting", "all", "full", "overflow")

@@ -29,7 +29,7 @@ class Endpoint(NamedTuple):
     port: int
 
 
-class Registration(Protocol):
+class BrokerRegistration(Protocol):
     """A broker in an image (BrokerRegistration)."""
 
     @property
@@ -48,7 +48,7 @@ class Registration(Protocol):
     def log_dirs(self) -> LogDirs: ...
 
 
-class FrozenRegistration(NamedTuple):
+class FrozenBrokerRegistration(NamedTuple):
     """A broker's registration as it was when an image was frozen."""
 
     node_id: int
@@ -60,7 +60,7 @@ class FrozenRegistration(NamedTuple):
     log_dirs: LogDirs
 
 
-class Image:
+class MetadataImage:
     """Topics by name and by id, registrations by node id, and the controller's node id."""
 
     __slots__ = ("brokers", "controller_id", "epoch", "memo", "topics", "topics_by_id")
@@ -68,7 +68,7 @@ class Image:
     def __init__(
         self,
         topics: dict[str, Topic],
-        brokers: Mapping[int, Registration],
+        brokers: Mapping[int, BrokerRegistration],
         controller_id: int,
         epoch: int = 0,
     ) -> None:
@@ -79,12 +79,12 @@ class Image:
         self.epoch = epoch
         self.memo: dict[object, object] = {}
 
-    def frozen(self) -> Image:
+    def frozen(self) -> MetadataImage:
         """A copy of the image that the controller will not change."""
-        return Image(
+        return MetadataImage(
             {name: topic.frozen() for name, topic in self.topics.items()},
             {
-                node_id: FrozenRegistration(
+                node_id: FrozenBrokerRegistration(
                     node_id,
                     broker.rack,
                     broker.epoch,

@@ -17,7 +17,7 @@ from mockbroker.core.replication.replica import UNKNOWN_EPOCH, Replica
 
 if TYPE_CHECKING:
     from mockbroker.core.log.dirs import LogDirs
-    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.metadata.image import MetadataImage
     from mockbroker.core.metadata.topic import Topic
     from mockbroker.core.replication.partition import Partition
     from mockbroker.core.replication.replica import FollowerState
@@ -33,7 +33,7 @@ class BrokerProcess(Protocol):
     @property
     def state(self) -> str: ...
     @property
-    def image(self) -> Image: ...
+    def image(self) -> MetadataImage: ...
     @property
     def log_dirs(self) -> LogDirs: ...
 
@@ -64,7 +64,7 @@ class MetadataCache:
         "recorder",
     )
 
-    def __init__(self, image: Image, processes: Mapping[int, BrokerProcess]) -> None:
+    def __init__(self, image: MetadataImage, processes: Mapping[int, BrokerProcess]) -> None:
         self.image = image
         self.processes = processes
         self.all_have_newest_image = True
@@ -76,7 +76,7 @@ class MetadataCache:
 
     # -- brokers -----------------------------------------------------------------------------------
 
-    def image_of(self, node_id: int) -> Image:
+    def image_of(self, node_id: int) -> MetadataImage:
         """A broker's metadata image; the newest one for an unknown broker."""
         broker = self.processes.get(node_id)
         return self.image if broker is None else broker.image
@@ -91,7 +91,7 @@ class MetadataCache:
         broker = self.processes.get(node_id)
         return broker is not None and broker.state == RUNNING
 
-    def frozen_images(self) -> list[Image]:
+    def frozen_images(self) -> list[MetadataImage]:
         """The images that differ from the newest, each once."""
         if self.all_have_newest_image:
             return []
@@ -202,16 +202,16 @@ class MetadataCache:
         current.own_replicas = self._replicas_on(current, sharing)
         return copy
 
-    def images_sharing(self, partition: Partition) -> list[Image]:
+    def images_sharing(self, partition: Partition) -> list[MetadataImage]:
         """The frozen images that share this object."""
         key = partition.key
         return [image for image in self.frozen_images() if image.partition_by_id(*key) is partition]
 
-    def split_off(self, partition: Partition, image: Image) -> None:
+    def split_off(self, partition: Partition, image: MetadataImage) -> None:
         """Give a frozen image an object of its own, with the replicas of its brokers."""
         image.put(partition.copy_with(self._replicas_on(partition, [image])))
 
-    def _replicas_on(self, partition: Partition, images: list[Image]) -> dict[int, Replica]:
+    def _replicas_on(self, partition: Partition, images: list[MetadataImage]) -> dict[int, Replica]:
         """The replicas on the brokers that have one of these images."""
         processes = self.processes
         return {

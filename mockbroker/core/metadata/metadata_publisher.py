@@ -18,7 +18,7 @@ from mockbroker.core.replication.replica import FollowerState, Replica
 
 if TYPE_CHECKING:
     from mockbroker.core.brokers.broker import Broker
-    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.metadata.image import MetadataImage
     from mockbroker.core.metadata.metadata_cache import MetadataCache
     from mockbroker.core.metadata.topic import Topic
     from mockbroker.core.replication.partition import Partition
@@ -101,7 +101,7 @@ class MetadataPublisher:
         for call in waiting:
             call()
 
-    def _notify_former(self, former: Image) -> None:
+    def _notify_former(self, former: MetadataImage) -> None:
         """Notify the watchers of the objects that only the former image had."""
         newest, held = self._cache.image, self._cache.frozen_images()
         for known in former.partitions():

@@ -24,7 +24,7 @@ from mockbroker.core.replication.elections import Election, PartitionChange
 from mockbroker.core.replication.partition import NO_LEADER, Partition
 
 if TYPE_CHECKING:
-    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.metadata.image import MetadataImage
     from mockbroker.core.replication.replication_control import ReplicationControl
     from mockbroker.core.timing.timers import Timer
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 IMBALANCE_MAX = 0.1
 
 
-def imbalance(image: Image) -> dict[int, tuple[int, int]]:
+def imbalance(image: MetadataImage) -> dict[int, tuple[int, int]]:
     """By broker: the number of partitions that prefer it and have another leader, and the number of
     all that prefer it.
     """

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.metadata.image import MetadataImage
     from mockbroker.core.replication.partition import Partition, PartitionKey
     from mockbroker.core.replication.replica_manager import ReplicaManager
     from mockbroker.core.services import Services
@@ -63,7 +63,7 @@ class ReplicationControl:
         self.on_leader_elected: list[Callable[[Partition], None]] = []
 
     @property
-    def image(self) -> Image:
+    def image(self) -> MetadataImage:
         """The newest image, which the controller changes in place."""
         return self.metadata.image
 

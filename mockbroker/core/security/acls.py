@@ -51,7 +51,7 @@ class PatternType(_Numbered):
     PREFIXED = 4
 
 
-class Operation(_Numbered):
+class AclOperation(_Numbered):
     """An operation. ANY is for filters only, ALL for bindings."""
 
     UNKNOWN = 0
@@ -72,7 +72,7 @@ class Operation(_Numbered):
     TWO_PHASE_COMMIT = 15
 
 
-class Permission(_Numbered):
+class AclPermissionType(_Numbered):
     """Whether a binding allows or denies. ANY is for filters only."""
 
     UNKNOWN = 0
@@ -89,8 +89,8 @@ class AclBinding(Struct, frozen=True, order=True):
     pattern_type: PatternType
     principal: str
     host: str
-    operation: Operation
-    permission: Permission
+    operation: AclOperation
+    permission: AclPermissionType
 
     def __str__(self) -> str:
         return (
@@ -107,8 +107,8 @@ class AclFilter(Struct, frozen=True):
     pattern_type: PatternType = PatternType.ANY
     principal: str | None = None
     host: str | None = None
-    operation: Operation = Operation.ANY
-    permission: Permission = Permission.ANY
+    operation: AclOperation = AclOperation.ANY
+    permission: AclPermissionType = AclPermissionType.ANY
 
     def matches(self, acl: AclBinding) -> bool:
         """Whether the filter matches a binding."""
@@ -116,8 +116,8 @@ class AclFilter(Struct, frozen=True):
             self.resource_type in (ResourceType.ANY, acl.resource_type)
             and self.principal in (None, acl.principal)
             and self.host in (None, acl.host)
-            and self.operation in (Operation.ANY, acl.operation)
-            and self.permission in (Permission.ANY, acl.permission)
+            and self.operation in (AclOperation.ANY, acl.operation)
+            and self.permission in (AclPermissionType.ANY, acl.permission)
             and self._matches_pattern(acl)
         )
 

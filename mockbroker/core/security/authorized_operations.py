@@ -6,12 +6,12 @@ all operations are allowed.
 
 from __future__ import annotations
 
-from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.security.acls import AclOperation, ResourceType
 
 NOT_ASKED = -(2**31)
 
-_O = Operation
-SUPPORTED: dict[ResourceType, tuple[Operation, ...]] = {
+_O = AclOperation
+SUPPORTED: dict[ResourceType, tuple[AclOperation, ...]] = {
     ResourceType.TOPIC: (
         _O.READ,
         _O.WRITE,
@@ -41,7 +41,7 @@ SUPPORTED: dict[ResourceType, tuple[Operation, ...]] = {
 }
 
 
-def bits(*operations: Operation) -> int:
+def bits(*operations: AclOperation) -> int:
     """The bit field of a set of operations."""
     return sum(1 << operation for operation in operations)
 

@@ -21,10 +21,10 @@ from mockbroker.core.security.acls import (
     ANY_USER,
     WILDCARD,
     AclBinding,
+    AclOperation,
+    AclPermissionType,
     AclStore,
-    Operation,
     PatternType,
-    Permission,
     ResourceType,
 )
 
@@ -38,9 +38,9 @@ ALLOW_EVERYONE = "allow.everyone.if.no.acl.found"
 CONFIGS = (SUPER_USERS, ALLOW_EVERYONE)
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
-_O = Operation
+_O = AclOperation
 # The operations whose ALLOW allows an operation; for other operations, the operation itself.
-_IMPLIED_BY: dict[Operation, tuple[Operation, ...]] = {
+_IMPLIED_BY: dict[AclOperation, tuple[AclOperation, ...]] = {
     _O.DESCRIBE: (_O.DESCRIBE, _O.READ, _O.WRITE, _O.DELETE, _O.ALTER),
     _O.DESCRIBE_CONFIGS: (_O.DESCRIBE_CONFIGS, _O.ALTER_CONFIGS),
 }
@@ -49,7 +49,7 @@ _IMPLIED_BY: dict[Operation, tuple[Operation, ...]] = {
 _CACHED_MAX = 20_000
 
 # (principal, host, operation, resource type, name)
-_CacheKey = tuple[str, str, Operation, ResourceType, str]
+_CacheKey = tuple[str, str, AclOperation, ResourceType, str]
 
 
 class StandardAuthorizer:
@@ -71,7 +71,7 @@ class StandardAuthorizer:
         acls.on_change.append(self._cached.clear)
 
     def allows(
-        self, principal: str, host: str, operation: Operation, kind: ResourceType, name: str
+        self, principal: str, host: str, operation: AclOperation, kind: ResourceType, name: str
     ) -> bool:
         """Whether an operation on a resource is allowed."""
         key = (principal, host, operation, kind, name)
@@ -84,7 +84,7 @@ class StandardAuthorizer:
         return allowed
 
     def _authorize(
-        self, principal: str, host: str, operation: Operation, kind: ResourceType, name: str
+        self, principal: str, host: str, operation: AclOperation, kind: ResourceType, name: str
     ) -> bool:
         if principal in self.super_users:
             return True
@@ -93,7 +93,7 @@ class StandardAuthorizer:
             covered = True
             if not _concerns(acl, principal, host):
                 continue
-            if acl.permission is Permission.DENY:
+            if acl.permission is AclPermissionType.DENY:
                 if acl.operation in (_O.ALL, operation):
                     return False
             elif acl.operation is _O.ALL or acl.operation in _IMPLIED_BY.get(
@@ -103,7 +103,7 @@ class StandardAuthorizer:
         return allowed or (not covered and self._allow_by_default)
 
     def allows_on_any(
-        self, principal: str, host: str, operation: Operation, kind: ResourceType
+        self, principal: str, host: str, operation: AclOperation, kind: ResourceType
     ) -> bool:
         """Whether the operation may be allowed on a resource of the type (authorizeByResourceType).
 
@@ -120,7 +120,7 @@ class StandardAuthorizer:
         for acl in self._acls.of_type(kind):
             if acl.operation not in (_O.ALL, operation) or not _concerns(acl, principal, host):
                 continue
-            if acl.permission is Permission.ALLOW:
+            if acl.permission is AclPermissionType.ALLOW:
                 allowed.append(acl)
             else:
                 denied[acl.pattern_type].add(acl.resource_name)

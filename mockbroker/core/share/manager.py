@@ -32,7 +32,7 @@ from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.log.dirs import LogDirs
-    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.metadata.image import MetadataImage
     from mockbroker.core.replication.partition import Partition
     from mockbroker.core.runtime import Runtime
     from mockbroker.core.services import Services
@@ -57,7 +57,7 @@ class ShareBroker(Protocol):
     @property
     def state(self) -> str: ...
     @property
-    def image(self) -> Image: ...
+    def image(self) -> MetadataImage: ...
     @property
     def services(self) -> Services: ...
     @property

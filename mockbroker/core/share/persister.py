@@ -43,7 +43,7 @@ from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.errors import ERROR_CODES
 
 if TYPE_CHECKING:
-    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.metadata.image import MetadataImage
     from mockbroker.core.services import Services
     from mockbroker.core.share.coordinator import ShareCoordinator
     from mockbroker.core.share.operations import Result, Row, StateRequest, StateResponse
@@ -72,7 +72,7 @@ class PersisterHost(Protocol):
     @property
     def node_id(self) -> int: ...
     @property
-    def image(self) -> Image: ...
+    def image(self) -> MetadataImage: ...
     @property
     def has_newest_image(self) -> bool: ...
     @property

@@ -10,8 +10,8 @@ from mockbroker.core.replication.partition import NO_LEADER
 from mockbroker.core.snapshot.changes import (
     DECODER,
     SETTINGS_DECODER,
-    Changes,
-    PartitionChange,
+    ClusterDelta,
+    PartitionDelta,
     Stage,
 )
 from mockbroker.core.snapshot.frames import DamageError, Frame
@@ -53,12 +53,12 @@ class Builder:
         except (msgspec.MsgspecError, BadLogError, ValueError, KeyError, IndexError) as error:
             raise DamageError(frame.offset, f"a frame cannot be understood: {error}") from error
 
-    def _check_stage(self, changes: Changes) -> None:
+    def _check_stage(self, changes: ClusterDelta) -> None:
         if (changes.stage is Stage.CHANGE) is not self.complete:
             raise BadLogError("it does not follow the frame before")
         self.complete = changes.stage is not Stage.PART
 
-    def _take(self, changes: Changes, body: memoryview) -> None:
+    def _take(self, changes: ClusterDelta, body: memoryview) -> None:
         self._at_ms = max(self._at_ms, changes.at_ms)
         self._ids = IdsImage(changes.ids_state, changes.producer_block)
         if changes.settings:
@@ -137,7 +137,7 @@ def _check_log(log: ReplicaLog, high_watermark: int) -> None:
         )
 
 
-def _check_partition(change: PartitionChange) -> None:
+def _check_partition(change: PartitionDelta) -> None:
     """Raises BadLogError for a partition that no cluster has."""
     image = change.image
     replicas = set(image.replicas)

@@ -13,7 +13,7 @@ import msgspec
 
 from mockbroker.core.snapshot.frames import frame
 from mockbroker.core.snapshot.image import ClusterImage, PartitionImage, SettingsImage
-from mockbroker.core.snapshot.logs import LogChange, changes_of_whole
+from mockbroker.core.snapshot.logs import LogDelta, changes_of_whole
 
 PART_BYTES_MAX = 4 * 1024 * 1024
 PART_LOGS_MAX = 2000
@@ -29,7 +29,7 @@ class Stage(IntEnum):
     CHANGE = 2
 
 
-class TopicChange(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class TopicDelta(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A new topic, or a topic with changed overrides."""
 
     topic_id: bytes
@@ -37,7 +37,7 @@ class TopicChange(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     overrides: dict[str, str]
 
 
-class PartitionChange(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class PartitionDelta(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A new or changed partition."""
 
     topic_id: bytes
@@ -45,7 +45,7 @@ class PartitionChange(msgspec.Struct, frozen=True, array_like=True, forbid_unkno
     image: PartitionImage
 
 
-class Changes(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class ClusterDelta(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The head of a frame; its body has the bytes of `logs`, in their order.
 
     `settings` is a SettingsImage as msgpack, empty without a change; `gone` are the ids of deleted
@@ -58,12 +58,12 @@ class Changes(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     producer_block: int
     settings: bytes = b""
     gone: list[bytes] = []
-    topics: list[TopicChange] = []
-    partitions: list[PartitionChange] = []
-    logs: list[LogChange] = []
+    topics: list[TopicDelta] = []
+    partitions: list[PartitionDelta] = []
+    logs: list[LogDelta] = []
 
 
-DECODER = msgspec.msgpack.Decoder(Changes)
+DECODER = msgspec.msgpack.Decoder(ClusterDelta)
 SETTINGS_DECODER = msgspec.msgpack.Decoder(SettingsImage)
 
 
@@ -75,15 +75,15 @@ def image_frames(image: ClusterImage) -> Iterator[list[bytes | memoryview]]:
         for part in changes_of_whole(log_id, log, PART_BYTES_MAX)
     )
     settings = ENCODER.encode(image.settings)
-    topics = [TopicChange(t.topic_id, t.name, t.overrides) for t in image.topics]
+    topics = [TopicDelta(t.topic_id, t.name, t.overrides) for t in image.topics]
     partitions = [
-        PartitionChange(topic.topic_id, index, partition)
+        PartitionDelta(topic.topic_id, index, partition)
         for topic in image.topics
         for index, partition in enumerate(topic.partitions)
     ]
     stage = Stage.PART
     while stage is Stage.PART:
-        changes: list[LogChange] = []
+        changes: list[LogDelta] = []
         body: list[memoryview] = []
         size = 0
         while size < PART_BYTES_MAX and len(changes) < PART_LOGS_MAX:
@@ -95,7 +95,7 @@ def image_frames(image: ClusterImage) -> Iterator[list[bytes | memoryview]]:
             changes.append(change)
             body += pieces
             size += change.tail_bytes
-        head = Changes(
+        head = ClusterDelta(
             stage,
             image.at_ms,
             image.ids.state,

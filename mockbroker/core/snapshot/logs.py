@@ -71,7 +71,7 @@ class SegmentsImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
     indexed_timestamp: int
 
 
-class LogChange(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class LogDelta(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The change of a log. Batches with base offsets in [keep_from, keep_to) stay.
 
     Before them come `front_bytes` of batches, after them `tail_bytes`. With `fork_of` 0 the log
@@ -142,7 +142,7 @@ def is_pristine(log: ReplicaLog, leader_epoch: int) -> bool:
 
 def change_of(
     log: ReplicaLog, high_watermark: int, stored: FileState, fork_of: int = 0
-) -> tuple[LogChange, list[memoryview]]:
+) -> tuple[LogDelta, list[memoryview]]:
     """The change and the bytes that a file with `stored` lacks of a log.
 
     Updates `stored` to include them.
@@ -162,7 +162,7 @@ def change_of(
     front = _bytes_of(log, 0, first) if first < last else []
     tail = _bytes_of(log, last if first < last or not whole else 0, count)
     epochs_changed = not isinstance(known, tuple) or known[6:] != mark[6:]
-    change = LogChange(
+    change = LogDelta(
         log_id=stored.log_id,
         fork_of=fork_of,
         keep_from=keep_from,
@@ -188,7 +188,7 @@ def change_of(
 
 def changes_of_whole(
     log_id: int, image: LogImage, bytes_max: int
-) -> Iterator[tuple[LogChange, list[memoryview]]]:
+) -> Iterator[tuple[LogDelta, list[memoryview]]]:
     """A whole log in pieces of about `bytes_max`; the last piece has the state of the log."""
     log = image.log
     change, _ = change_of(log, image.high_watermark, FileState(log_id))
@@ -267,7 +267,7 @@ def _producers_image(producers: ProducerStateManager) -> ProducersImage:
 # -- in --------------------------------------------------------------------------------------------
 
 
-def apply(log: ReplicaLog | None, change: LogChange, body: memoryview) -> ReplicaLog:
+def apply(log: ReplicaLog | None, change: LogDelta, body: memoryview) -> ReplicaLog:
     """Apply a change to `log` (None for a new log); returns the log. Raises BadLogError."""
     if len(body) != change.front_bytes + change.tail_bytes:
         raise BadLogError("a log has another number of bytes than its change says")
@@ -293,7 +293,7 @@ def apply(log: ReplicaLog | None, change: LogChange, body: memoryview) -> Replic
     return log
 
 
-def _rebuilt(log: ReplicaLog, change: LogChange, front: memoryview) -> ReplicaLog:
+def _rebuilt(log: ReplicaLog, change: LogDelta, front: memoryview) -> ReplicaLog:
     """A log of the front batches and the batches that stay; the rest is added later."""
     offsets = log._base_offsets
     first, last = bisect_left(offsets, change.keep_from), bisect_left(offsets, change.keep_to)

@@ -14,15 +14,15 @@ from mockbroker.core.log.file_state import FileState
 from mockbroker.core.snapshot.capture import capture_with, partition_image
 from mockbroker.core.snapshot.changes import (
     ENCODER,
-    Changes,
-    PartitionChange,
+    ClusterDelta,
+    PartitionDelta,
     Stage,
-    TopicChange,
+    TopicDelta,
 )
 from mockbroker.core.snapshot.frames import frame
 from mockbroker.core.snapshot.image import PRISTINE, ClusterImage, LogImage
 from mockbroker.core.snapshot.logs import (
-    LogChange,
+    LogDelta,
     change_of,
     copy_of,
     fingerprint_of,
@@ -64,7 +64,7 @@ class Recorder:
         self._versions = self._current_versions()
         self._last_log_id = 0
         # The contents of the next frame:
-        self._changes: list[LogChange] = []
+        self._changes: list[LogDelta] = []
         self._pieces: list[memoryview] = []
         self.needs_image = True
 
@@ -114,7 +114,7 @@ class Recorder:
             return []
         self._changes, self._pieces = [], []
         cluster = self._cluster
-        head = Changes(
+        head = ClusterDelta(
             Stage.CHANGE,
             cluster.runtime.now_ms(),
             *cluster.runtime.ids.position,
@@ -129,7 +129,7 @@ class Recorder:
     def nothing_new(self, synced_bytes: int) -> list[bytes | memoryview]:
         """A frame without a change, which says how much of the file the disk has."""
         runtime = self._cluster.runtime
-        head = Changes(Stage.CHANGE, runtime.now_ms(), *runtime.ids.position)
+        head = ClusterDelta(Stage.CHANGE, runtime.now_ms(), *runtime.ids.position)
         return frame(ENCODER.encode(head), [], synced_bytes)
 
     def _current_versions(self) -> tuple[int, ...]:
@@ -156,9 +156,9 @@ class Recorder:
         self._settings = settings
         return settings
 
-    def _take_topics(self) -> tuple[list[bytes], list[TopicChange]]:
+    def _take_topics(self) -> tuple[list[bytes], list[TopicDelta]]:
         gone: list[bytes] = []
-        topics: list[TopicChange] = []
+        topics: list[TopicDelta] = []
         touched, self._topics_touched = self._topics_touched, {}
         for topic in touched:
             topic_id = topic.topic_id
@@ -170,7 +170,7 @@ class Recorder:
                 continue
             if known != topic.configs.overrides:
                 overrides = self._topics[topic_id] = dict(topic.configs.overrides)
-                topics.append(TopicChange(topic_id, topic.name, overrides))
+                topics.append(TopicDelta(topic_id, topic.name, overrides))
             self._touched.update((partition.key, True) for partition in topic.partitions)
         return gone, topics
 
@@ -181,8 +181,8 @@ class Recorder:
             if image is not None:
                 self._drop_logs(image, None)
 
-    def _take_partitions(self) -> list[PartitionChange]:
-        found: list[PartitionChange] = []
+    def _take_partitions(self) -> list[PartitionDelta]:
+        found: list[PartitionDelta] = []
         touched, self._touched = self._touched, {}
         for key, altogether in touched.items():
             partition = self._cluster.image.partition_by_id(*key)
@@ -195,7 +195,7 @@ class Recorder:
             image = partition_image(self._cluster, partition, self._enter)
             if image != known:
                 self._partitions[key] = image
-                found.append(PartitionChange(*key, image))
+                found.append(PartitionDelta(*key, image))
                 if known is not None:
                     self._drop_logs(known, image)
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.core.configs.resources import ResourceType, named_resources, set_overrides
+from mockbroker.core.configs.resources import ConfigResourceType, named_resources, set_overrides
 from mockbroker.core.quotas.client_quotas import ClientQuotas
 from mockbroker.core.security.sasl.scram_credential import ScramCredential
 from mockbroker.core.snapshot.image import BrokerImage, CredentialImage, SettingsImage
@@ -85,11 +85,17 @@ def put_settings(cluster: Cluster, image: SettingsImage) -> None:
 
 
 def _put_configs(cluster: Cluster, image: SettingsImage) -> None:
-    wanted: dict[tuple[ResourceType, str], dict[str, str]] = {
-        (ResourceType.BROKER, ""): image.default_configs,
-        **{(ResourceType.BROKER, str(node)): own for node, own in image.broker_configs.items()},
-        **{(ResourceType.GROUP, group): own for group, own in image.group_configs.items()},
-        **{(ResourceType.CLIENT_METRICS, name): own for name, own in image.client_metrics.items()},
+    wanted: dict[tuple[ConfigResourceType, str], dict[str, str]] = {
+        (ConfigResourceType.BROKER, ""): image.default_configs,
+        **{
+            (ConfigResourceType.BROKER, str(node)): own
+            for node, own in image.broker_configs.items()
+        },
+        **{(ConfigResourceType.GROUP, group): own for group, own in image.group_configs.items()},
+        **{
+            (ConfigResourceType.CLIENT_METRICS, name): own
+            for name, own in image.client_metrics.items()
+        },
     }
     for resource in dict.fromkeys((*named_resources(cluster), *wanted)):
         set_overrides(cluster, *resource, wanted.get(resource, {}))

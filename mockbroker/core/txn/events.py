@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from mockbroker.core.txn.states import State
+from mockbroker.core.txn.states import TransactionState
 from mockbroker_protocol import ErrorCode
 
 NO_PRODUCER_ID = -1
@@ -112,7 +112,7 @@ class TransactionImage(msgspec.Struct, frozen=True, kw_only=True):
     `last_epoch` is not in the record. As in Kafka, a move of the coordinator loses it.
     """
 
-    state: State
+    state: TransactionState
     producer_id: int
     epoch: int
     timeout_ms: int
@@ -166,8 +166,8 @@ class Remove(msgspec.Struct, frozen=True):
 class Moved(msgspec.Struct, frozen=True):
     """The state has changed, for the journal."""
 
-    previous: State
-    state: State
+    previous: TransactionState
+    state: TransactionState
 
 
 Effect: TypeAlias = Reply | Persist | SendMarkers | Remove | Moved

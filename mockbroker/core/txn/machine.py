@@ -50,7 +50,7 @@ from mockbroker.core.txn.states import (
     FENCED,
     IMPOSSIBLE,
     TRANSITIONS,
-    State,
+    TransactionState,
     Trigger,
     TxnAction,
     TxnRequest,
@@ -67,14 +67,14 @@ NOT_IN_TRANSACTION = ErrorCode.TRANSACTION_ABORTABLE
 EPOCHS_BUMPED_SINCE = 2  # transaction.version 2: each end raises the epoch
 COMPLETION_RETRY_MS = 100
 
-_PREPARED = (State.PREPARE_COMMIT, State.PREPARE_ABORT)
-_COMPLETE = (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+_PREPARED = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
+_COMPLETE = (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
 
 
 def new_image(producer_id: int, timeout_ms: int, now_ms: int) -> TransactionImage:
     """The image of a new id, which has no epoch yet."""
     return TransactionImage(
-        state=State.EMPTY,
+        state=TransactionState.EMPTY,
         producer_id=producer_id,
         epoch=NO_PRODUCER_EPOCH,
         timeout_ms=timeout_ms,
@@ -112,7 +112,7 @@ class TransactionMetadata:
     def __init__(self, transactional_id: str, image: TransactionImage) -> None:
         self.transactional_id = transactional_id
         self._set_fields(image)
-        self.pending: State | None = None
+        self.pending: TransactionState | None = None
         self._event: Event | None = None  # of the pending transition
         self._completion: TransactionImage | None = None
         self._retry_ms: int | None = None
@@ -131,7 +131,7 @@ class TransactionMetadata:
         """The time of the next Tick, in ms since the epoch; the Tick may have no effect."""
         if self._retry_ms is not None:
             return self._retry_ms
-        if self.state is State.ONGOING:
+        if self.state is TransactionState.ONGOING:
             return self.start_ms + self.timeout_ms + 1
         return None
 
@@ -233,7 +233,7 @@ class TransactionMetadata:
         self._begin_transition(
             Trigger.INITIALISED,
             TransactionImage(
-                state=State.EMPTY,
+                state=TransactionState.EMPTY,
                 producer_id=producer_id,
                 previous_producer_id=self.producer_id,
                 epoch=epoch,
@@ -256,12 +256,12 @@ class TransactionMetadata:
         if error is NONE:
             answer = ANSWERS[self.state][TxnRequest.ADD]
         if answer is TxnAction.ADD:
-            ongoing = self.state is State.ONGOING
+            ongoing = self.state is TransactionState.ONGOING
             new = {p: None for p in add.partitions if p not in self.partitions}
             if not ongoing or new:
                 image = replace(
                     self.image(),
-                    state=State.ONGOING,
+                    state=TransactionState.ONGOING,
                     partitions=(*self.partitions, *new),
                     start_ms=self.start_ms if ongoing else now_ms,
                     update_ms=now_ms,
@@ -311,7 +311,7 @@ class TransactionMetadata:
         if self.epoch == EPOCH_MAX:
             return IMPOSSIBLE
         fencing = TRANSITIONS[self.state][Trigger.FENCED]
-        assert TRANSITIONS[fencing][Trigger.ABORTED] is State.PREPARE_ABORT
+        assert TRANSITIONS[fencing][Trigger.ABORTED] is TransactionState.PREPARE_ABORT
         if version < EPOCHS_BUMPED_SINCE:
             # The epoch rises in memory first. After a failed write the next attempt uses the same.
             if not self._epoch_fence_failed:
@@ -366,7 +366,7 @@ class TransactionMetadata:
                 SendMarkers(
                     producer_id=self.producer_id,
                     epoch=self.epoch,
-                    committed=self.state is State.PREPARE_COMMIT,
+                    committed=self.state is TransactionState.PREPARE_COMMIT,
                     partitions=tuple(self.partitions),
                     version=self.version,
                 )
@@ -390,7 +390,7 @@ class TransactionMetadata:
                 self._retry_ms = None
                 self._complete()
         elif (
-            self.state is State.ONGOING
+            self.state is TransactionState.ONGOING
             and self.pending is None
             and self.start_ms + self.timeout_ms < now_ms
         ):
@@ -429,8 +429,8 @@ class TransactionMetadata:
             return
         self.pending = None
         if image is None:
-            self._effects.append(Moved(self.state, State.DEAD))
-            self.state = State.DEAD
+            self._effects.append(Moved(self.state, TransactionState.DEAD))
+            self.state = TransactionState.DEAD
             self._effects.append(Remove())
             return
         self._effects.append(Moved(self.state, image.state))
@@ -460,7 +460,7 @@ class TransactionMetadata:
     ) -> None:
         """Answer the request of a transition that is stored or has failed."""
         if isinstance(event, InitProducer):
-            if error is NONE and self.state is not State.EMPTY:
+            if error is NONE and self.state is not TransactionState.EMPTY:
                 self._reply(event.callback, InitResult(CONCURRENT))  # fenced; the producer retries
             else:
                 self._reply(event.callback, InitResult(error, producer_id, epoch))

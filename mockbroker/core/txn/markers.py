@@ -26,7 +26,7 @@ from mockbroker_protocol.records import ControlType, build_marker
 if TYPE_CHECKING:
     from mockbroker.core.groups.coordinator import GroupCoordinator
     from mockbroker.core.groups.shard import GroupShard
-    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.metadata.image import MetadataImage
     from mockbroker.core.replication.partition import Partition
     from mockbroker.core.runtime import Runtime
     from mockbroker.core.services import Services
@@ -55,7 +55,7 @@ class MarkerReceiver(Protocol):
     @property
     def state(self) -> str: ...
     @property
-    def image(self) -> Image: ...
+    def image(self) -> MetadataImage: ...
     @property
     def services(self) -> Services: ...
     @property

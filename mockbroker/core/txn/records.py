@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mockbroker.core.txn.events import TransactionImage
-from mockbroker.core.txn.states import STATES_BY_CODE, STATUS_CODES, State
+from mockbroker.core.txn.states import STATES_BY_CODE, STATUS_CODES, TransactionState
 from mockbroker_protocol.exceptions import DecodeError
 from mockbroker_protocol.internal_topics import TRANSACTION_STATE
 from mockbroker_protocol.messages.transaction_state import (
@@ -47,7 +47,7 @@ def value_of(image: TransactionImage, server_version: int) -> bytes:
         transaction_timeout_ms=image.timeout_ms,
         transaction_status=STATUS_CODES[image.state],
         transaction_partitions=None
-        if image.state is State.EMPTY
+        if image.state is TransactionState.EMPTY
         else [PartitionsSchema(topic=t, partition_ids=p) for t, p in topics.items()],
         transaction_last_update_timestamp_ms=image.update_ms,
         transaction_start_timestamp_ms=image.start_ms,

@@ -39,7 +39,7 @@ from mockbroker.core.txn.events import (
 )
 from mockbroker.core.txn.loader import load
 from mockbroker.core.txn.machine import TransactionMetadata, new_image
-from mockbroker.core.txn.states import State
+from mockbroker.core.txn.states import TransactionState
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record, build_batch
 
@@ -267,7 +267,7 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
     def _rearm(self, transaction: TransactionMetadata) -> None:
         """Set the timer of an id to its deadline, unless it is set to an earlier time."""
         due_ms = transaction.deadline_ms()
-        if due_ms is not None and transaction.state is State.ONGOING:
+        if due_ms is not None and transaction.state is TransactionState.ONGOING:
             due_ms = self.coordinator.next_scan_ms(due_ms)
         self._timers.arm(self._times, transaction.transactional_id, due_ms, self._on_timer)
 

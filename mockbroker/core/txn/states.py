@@ -38,7 +38,7 @@ from enum import Enum
 from mockbroker_protocol import ErrorCode
 
 
-class State(Enum):
+class TransactionState(Enum):
     """States, with their names in DescribeTransactions and ListTransactions."""
 
     EMPTY = "Empty"
@@ -52,8 +52,10 @@ class State(Enum):
 
 
 # The code of each state in the records of `__transaction_state`.
-STATUS_CODES: dict[State, int] = {state: code for code, state in enumerate(State)}
-STATES_BY_CODE: dict[int, State] = dict(enumerate(State))
+STATUS_CODES: dict[TransactionState, int] = {
+    state: code for code, state in enumerate(TransactionState)
+}
+STATES_BY_CODE: dict[int, TransactionState] = dict(enumerate(TransactionState))
 
 
 class Trigger(Enum):
@@ -69,54 +71,54 @@ class Trigger(Enum):
     EXPIRED = "the id was unused for too long"
 
 
-TRANSITIONS: dict[State, dict[Trigger, State]] = {
-    State.EMPTY: {
-        Trigger.INITIALISED: State.EMPTY,
-        Trigger.ADDED: State.ONGOING,
-        Trigger.ABORTED_EMPTY: State.PREPARE_ABORT,
-        Trigger.EXPIRED: State.DEAD,
+TRANSITIONS: dict[TransactionState, dict[Trigger, TransactionState]] = {
+    TransactionState.EMPTY: {
+        Trigger.INITIALISED: TransactionState.EMPTY,
+        Trigger.ADDED: TransactionState.ONGOING,
+        Trigger.ABORTED_EMPTY: TransactionState.PREPARE_ABORT,
+        Trigger.EXPIRED: TransactionState.DEAD,
     },
-    State.ONGOING: {
-        Trigger.ADDED: State.ONGOING,
-        Trigger.COMMITTED: State.PREPARE_COMMIT,
-        Trigger.ABORTED: State.PREPARE_ABORT,
-        Trigger.FENCED: State.PREPARE_EPOCH_FENCE,
+    TransactionState.ONGOING: {
+        Trigger.ADDED: TransactionState.ONGOING,
+        Trigger.COMMITTED: TransactionState.PREPARE_COMMIT,
+        Trigger.ABORTED: TransactionState.PREPARE_ABORT,
+        Trigger.FENCED: TransactionState.PREPARE_EPOCH_FENCE,
     },
-    State.PREPARE_COMMIT: {Trigger.MARKED: State.COMPLETE_COMMIT},
-    State.PREPARE_ABORT: {Trigger.MARKED: State.COMPLETE_ABORT},
-    State.COMPLETE_COMMIT: {
-        Trigger.INITIALISED: State.EMPTY,
-        Trigger.ADDED: State.ONGOING,
-        Trigger.ABORTED_EMPTY: State.PREPARE_ABORT,
-        Trigger.EXPIRED: State.DEAD,
+    TransactionState.PREPARE_COMMIT: {Trigger.MARKED: TransactionState.COMPLETE_COMMIT},
+    TransactionState.PREPARE_ABORT: {Trigger.MARKED: TransactionState.COMPLETE_ABORT},
+    TransactionState.COMPLETE_COMMIT: {
+        Trigger.INITIALISED: TransactionState.EMPTY,
+        Trigger.ADDED: TransactionState.ONGOING,
+        Trigger.ABORTED_EMPTY: TransactionState.PREPARE_ABORT,
+        Trigger.EXPIRED: TransactionState.DEAD,
     },
-    State.COMPLETE_ABORT: {
-        Trigger.INITIALISED: State.EMPTY,
-        Trigger.ADDED: State.ONGOING,
-        Trigger.ABORTED_EMPTY: State.PREPARE_ABORT,
-        Trigger.EXPIRED: State.DEAD,
+    TransactionState.COMPLETE_ABORT: {
+        Trigger.INITIALISED: TransactionState.EMPTY,
+        Trigger.ADDED: TransactionState.ONGOING,
+        Trigger.ABORTED_EMPTY: TransactionState.PREPARE_ABORT,
+        Trigger.EXPIRED: TransactionState.DEAD,
     },
-    State.DEAD: {},
-    State.PREPARE_EPOCH_FENCE: {Trigger.ABORTED: State.PREPARE_ABORT},
+    TransactionState.DEAD: {},
+    TransactionState.PREPARE_EPOCH_FENCE: {Trigger.ABORTED: TransactionState.PREPARE_ABORT},
 }
 
 _ENDS = frozenset({Trigger.COMMITTED, Trigger.ABORTED})
 _NOTHING_OPEN = _ENDS | {Trigger.FENCED, Trigger.MARKED}
 
 # The transitions that must not occur; with TRANSITIONS they cover each pair.
-FORBIDDEN: dict[State, frozenset[Trigger]] = {
-    State.EMPTY: _NOTHING_OPEN,
+FORBIDDEN: dict[TransactionState, frozenset[Trigger]] = {
+    TransactionState.EMPTY: _NOTHING_OPEN,
     # InitProducerId fences an open transaction first.
-    State.ONGOING: frozenset(
+    TransactionState.ONGOING: frozenset(
         {Trigger.INITIALISED, Trigger.ABORTED_EMPTY, Trigger.MARKED, Trigger.EXPIRED}
     ),
     # A decided end completes; no other transition is possible before.
-    State.PREPARE_COMMIT: frozenset(Trigger) - {Trigger.MARKED},
-    State.PREPARE_ABORT: frozenset(Trigger) - {Trigger.MARKED},
-    State.COMPLETE_COMMIT: _NOTHING_OPEN,
-    State.COMPLETE_ABORT: _NOTHING_OPEN,
-    State.DEAD: frozenset(Trigger),
-    State.PREPARE_EPOCH_FENCE: frozenset(Trigger) - {Trigger.ABORTED},
+    TransactionState.PREPARE_COMMIT: frozenset(Trigger) - {Trigger.MARKED},
+    TransactionState.PREPARE_ABORT: frozenset(Trigger) - {Trigger.MARKED},
+    TransactionState.COMPLETE_COMMIT: _NOTHING_OPEN,
+    TransactionState.COMPLETE_ABORT: _NOTHING_OPEN,
+    TransactionState.DEAD: frozenset(Trigger),
+    TransactionState.PREPARE_EPOCH_FENCE: frozenset(Trigger) - {Trigger.ABORTED},
 }
 
 
@@ -151,8 +153,8 @@ WRONG_STATE = ErrorCode.INVALID_TXN_STATE
 FENCED = ErrorCode.PRODUCER_FENCED
 IMPOSSIBLE = ErrorCode.UNKNOWN_SERVER_ERROR  # Kafka throws IllegalStateException
 
-ANSWERS: dict[State, dict[TxnRequest, ErrorCode | TxnAction]] = {
-    State.EMPTY: {
+ANSWERS: dict[TransactionState, dict[TxnRequest, ErrorCode | TxnAction]] = {
+    TransactionState.EMPTY: {
         TxnRequest.INIT: TxnAction.BUMP_EPOCH,
         TxnRequest.ADD: TxnAction.ADD,
         TxnRequest.VERIFY: TxnAction.VERIFY,
@@ -163,7 +165,7 @@ ANSWERS: dict[State, dict[TxnRequest, ErrorCode | TxnAction]] = {
         TxnRequest.TV2_COMMIT_RETRY: FENCED,
         TxnRequest.TV2_ABORT_RETRY: FENCED,
     },
-    State.ONGOING: {
+    TransactionState.ONGOING: {
         TxnRequest.INIT: TxnAction.FENCE,
         TxnRequest.ADD: TxnAction.ADD,
         TxnRequest.VERIFY: TxnAction.VERIFY,
@@ -174,7 +176,7 @@ ANSWERS: dict[State, dict[TxnRequest, ErrorCode | TxnAction]] = {
         TxnRequest.TV2_COMMIT_RETRY: FENCED,
         TxnRequest.TV2_ABORT_RETRY: FENCED,
     },
-    State.PREPARE_COMMIT: {
+    TransactionState.PREPARE_COMMIT: {
         TxnRequest.INIT: CONCURRENT,
         TxnRequest.ADD: CONCURRENT,
         TxnRequest.VERIFY: CONCURRENT,
@@ -185,7 +187,7 @@ ANSWERS: dict[State, dict[TxnRequest, ErrorCode | TxnAction]] = {
         TxnRequest.TV2_COMMIT_RETRY: CONCURRENT,
         TxnRequest.TV2_ABORT_RETRY: WRONG_STATE,
     },
-    State.PREPARE_ABORT: {
+    TransactionState.PREPARE_ABORT: {
         TxnRequest.INIT: CONCURRENT,
         TxnRequest.ADD: CONCURRENT,
         TxnRequest.VERIFY: CONCURRENT,
@@ -196,7 +198,7 @@ ANSWERS: dict[State, dict[TxnRequest, ErrorCode | TxnAction]] = {
         TxnRequest.TV2_COMMIT_RETRY: WRONG_STATE,
         TxnRequest.TV2_ABORT_RETRY: CONCURRENT,
     },
-    State.COMPLETE_COMMIT: {
+    TransactionState.COMPLETE_COMMIT: {
         TxnRequest.INIT: TxnAction.BUMP_EPOCH,
         TxnRequest.ADD: TxnAction.ADD,
         TxnRequest.VERIFY: TxnAction.VERIFY,
@@ -207,7 +209,7 @@ ANSWERS: dict[State, dict[TxnRequest, ErrorCode | TxnAction]] = {
         TxnRequest.TV2_COMMIT_RETRY: TxnAction.REPEAT,
         TxnRequest.TV2_ABORT_RETRY: WRONG_STATE,
     },
-    State.COMPLETE_ABORT: {
+    TransactionState.COMPLETE_ABORT: {
         TxnRequest.INIT: TxnAction.BUMP_EPOCH,
         TxnRequest.ADD: TxnAction.ADD,
         TxnRequest.VERIFY: TxnAction.VERIFY,
@@ -218,7 +220,7 @@ ANSWERS: dict[State, dict[TxnRequest, ErrorCode | TxnAction]] = {
         TxnRequest.TV2_COMMIT_RETRY: WRONG_STATE,
         TxnRequest.TV2_ABORT_RETRY: TxnAction.REPEAT,
     },
-    State.DEAD: {
+    TransactionState.DEAD: {
         TxnRequest.INIT: IMPOSSIBLE,
         TxnRequest.ADD: IMPOSSIBLE,
         TxnRequest.VERIFY: TxnAction.VERIFY,
@@ -229,7 +231,7 @@ ANSWERS: dict[State, dict[TxnRequest, ErrorCode | TxnAction]] = {
         TxnRequest.TV2_COMMIT_RETRY: FENCED,
         TxnRequest.TV2_ABORT_RETRY: FENCED,
     },
-    State.PREPARE_EPOCH_FENCE: {
+    TransactionState.PREPARE_EPOCH_FENCE: {
         TxnRequest.INIT: IMPOSSIBLE,
         TxnRequest.ADD: IMPOSSIBLE,
         TxnRequest.VERIFY: TxnAction.VERIFY,

@@ -38,9 +38,9 @@ def state_machine_views() -> list[StateMachineView]:
     """All state machines with a state in a view."""
     return [
         _of_transitions("classic group", classic.TRANSITIONS),
-        _of_facts("consumer group", consumer.GROUP_STATES, consumer.GroupState.DEAD),
-        _of_facts("share group", share_group.GROUP_STATES, share_group.GroupState.DEAD),
-        _of_facts("streams group", streams.GROUP_STATES, streams.GroupState.DEAD),
+        _of_facts("consumer group", consumer.GROUP_STATES, consumer.ConsumerGroupState.DEAD),
+        _of_facts("share group", share_group.GROUP_STATES, share_group.ShareGroupState.DEAD),
+        _of_facts("streams group", streams.GROUP_STATES, streams.StreamsGroupState.DEAD),
         _of_transitions("transactional id", txn.TRANSITIONS),
         _of_transitions("share record", share.RECORD_TRANSITIONS),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mockbroker.core.groups.streams.group import StreamsGroup
-from mockbroker.core.groups.streams.states import GroupState
+from mockbroker.core.groups.streams.states import StreamsGroupState
 from mockbroker.simulation import observe_shares
 from mockbroker.simulation.clients.base import SimulatedClient
 from mockbroker.simulation.laws.base import Law
@@ -32,7 +32,7 @@ class TasksActiveOnce(Law):
         if group is None:
             return
         owners = self._owners(group)
-        if group.state is GroupState.STABLE:
+        if group.state is StreamsGroupState.STABLE:
             self._judge_stable(group, owners)
 
     def _owners(self, group: StreamsGroup) -> dict[Task, str]:

@@ -20,7 +20,7 @@ from tests.clients.authorized.ways import allow, librdkafka, revoke
 from tests.support.waiting import wait_until
 
 TIMEOUT_S = 30.0
-READ, WRITE = acls.Operation.READ, acls.Operation.WRITE
+READ, WRITE = acls.AclOperation.READ, acls.AclOperation.WRITE
 TOPIC, GROUP = acls.ResourceType.TOPIC, acls.ResourceType.GROUP
 
 
@@ -129,7 +129,7 @@ def test_topics_that_may_not_be_described_are_not_listed(kafka: Cluster, topic: 
     assert topic not in alice.list_topics(timeout=TIMEOUT_S).topics
     allow(kafka, WRITE, TOPIC, topic)
     assert list(alice.list_topics(timeout=TIMEOUT_S).topics) == [topic]
-    allow(kafka, acls.Operation.DESCRIBE, acls.ResourceType.CLUSTER, acls.CLUSTER_NAME)
+    allow(kafka, acls.AclOperation.DESCRIBE, acls.ResourceType.CLUSTER, acls.CLUSTER_NAME)
     described = alice.describe_cluster(include_authorized_operations=True).result(TIMEOUT_S)
     assert described.authorized_operations == [AclOperation.DESCRIBE]
 

@@ -75,19 +75,19 @@ def test_who_may_not_alter_the_cluster_is_told(kafka: Cluster) -> None:
 
 
 def test_kafka_python_writes_where_it_may(kafka: Cluster, topic: str) -> None:
-    allow(kafka, acls.Operation.DESCRIBE, acls.ResourceType.TOPIC, topic)
+    allow(kafka, acls.AclOperation.DESCRIBE, acls.ResourceType.TOPIC, topic)
     producer = KafkaProducer(**python(kafka), enable_idempotence=False)
     try:
         with pytest.raises(TopicAuthorizationFailedError):
             producer.send(topic, b"v").get(TIMEOUT_S)
-        allow(kafka, acls.Operation.WRITE, acls.ResourceType.TOPIC, topic)
+        allow(kafka, acls.AclOperation.WRITE, acls.ResourceType.TOPIC, topic)
         assert producer.send(topic, b"v").get(TIMEOUT_S).offset == 0
     finally:
         producer.close()
 
 
 def test_aiokafka_writes_where_it_may(kafka: Cluster, topic: str) -> None:
-    allow(kafka, acls.Operation.DESCRIBE, acls.ResourceType.TOPIC, topic)
+    allow(kafka, acls.AclOperation.DESCRIBE, acls.ResourceType.TOPIC, topic)
 
     async def write() -> int:
         producer = AIOKafkaProducer(**python(kafka))
@@ -95,7 +95,7 @@ def test_aiokafka_writes_where_it_may(kafka: Cluster, topic: str) -> None:
         try:
             with pytest.raises(AioTopicError):
                 await producer.send_and_wait(topic, b"v")
-            allow(kafka, acls.Operation.WRITE, acls.ResourceType.TOPIC, topic)
+            allow(kafka, acls.AclOperation.WRITE, acls.ResourceType.TOPIC, topic)
             return int((await producer.send_and_wait(topic, b"v")).offset)
         finally:
             await producer.stop()

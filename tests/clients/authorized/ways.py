@@ -8,9 +8,9 @@ from mockbroker import Cluster
 from mockbroker.core.security.acls import (
     AclBinding,
     AclFilter,
-    Operation,
+    AclOperation,
+    AclPermissionType,
     PatternType,
-    Permission,
     ResourceType,
 )
 from mockbroker.core.security.authorizer import STANDARD_AUTHORIZER
@@ -65,18 +65,18 @@ def java(kafka: Cluster, user: str = "alice") -> dict[str, str]:
     }
 
 
-def _binding(operation: Operation, kind: ResourceType, name: str) -> AclBinding:
+def _binding(operation: AclOperation, kind: ResourceType, name: str) -> AclBinding:
     return AclBinding(
-        kind, name, PatternType.LITERAL, "User:alice", "*", operation, Permission.ALLOW
+        kind, name, PatternType.LITERAL, "User:alice", "*", operation, AclPermissionType.ALLOW
     )
 
 
-def allow(kafka: Cluster, operation: Operation, kind: ResourceType, name: str) -> None:
+def allow(kafka: Cluster, operation: AclOperation, kind: ResourceType, name: str) -> None:
     """Let alice do something, at once."""
     kafka.call(lambda cluster: cluster.acls.add(_binding(operation, kind, name)))
 
 
-def revoke(kafka: Cluster, operation: Operation, kind: ResourceType, name: str) -> None:
+def revoke(kafka: Cluster, operation: AclOperation, kind: ResourceType, name: str) -> None:
     """Take it back."""
     wanted = AclFilter(kind, name, PatternType.LITERAL, "User:alice", operation=operation)
     assert kafka.call(lambda cluster: cluster.acls.remove(wanted))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mockbroker import Cluster
-from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.security.acls import AclOperation, ResourceType
 from tests.clients.authorized.ways import allow, authorized_cluster, java, revoke
 from tests.support.tour import Tour
 from tests.support.waiting import wait_until
@@ -97,13 +97,13 @@ def test_acl_command_adds_lists_and_removes(tour: Tour, kafka: Cluster, tmp_path
 
 def test_a_right_that_is_taken_back_ends_with_the_next_request(tour: Tour, kafka: Cluster) -> None:
     kafka.topic("open").create(1)
-    allow(kafka, Operation.WRITE, TOPIC, "open")
+    allow(kafka, AclOperation.WRITE, TOPIC, "open")
     tour("producer.open", name="stays", config=java(kafka))
     try:
         assert send(tour, {}, "open", "stays") == ""
-        revoke(kafka, Operation.WRITE, TOPIC, "open")
+        revoke(kafka, AclOperation.WRITE, TOPIC, "open")
         assert send(tour, {}, "open", "stays") == "TopicAuthorizationException"
-        allow(kafka, Operation.WRITE, TOPIC, "open")
+        allow(kafka, AclOperation.WRITE, TOPIC, "open")
         wait_until(lambda: send(tour, {}, "open", "stays") == "", what="the right is seen")
     finally:
         tour("producer.close", name="stays")
@@ -116,7 +116,7 @@ def test_delegation_token_command(tour: Tour, kafka: Cluster, tmp_path: Path) ->
         return tool(tour, kafka, tmp_path, "DelegationTokenCommand", *args, user=user)
 
     kafka.topic("token").create(1)
-    allow(kafka, Operation.WRITE, TOPIC, "token")
+    allow(kafka, AclOperation.WRITE, TOPIC, "token")
     made = tokens("--create", "--max-life-time-period", "-1", "--renewer-principal", "User:admin")
     row = made.splitlines()[-1].split()
     token_id, secret = row[0], row[1]

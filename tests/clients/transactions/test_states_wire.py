@@ -15,7 +15,7 @@ import pytest
 
 from mockbroker import Cluster
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from mockbroker.core.txn.states import ANSWERS, State, TxnAction, TxnRequest
+from mockbroker.core.txn.states import ANSWERS, TransactionState, TxnAction, TxnRequest
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from mockbroker_protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
@@ -27,7 +27,7 @@ from tests.support.held_transaction import PENDING, Held
 from tests.support.waiting import wait_until
 
 E = ErrorCode
-BY_STATE = pytest.mark.parametrize("state", State, ids=lambda state: state.value)
+BY_STATE = pytest.mark.parametrize("state", TransactionState, ids=lambda state: state.value)
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +61,13 @@ def put(held: Held, ask: TxnRequest) -> tuple[int, Any]:
 
 
 @pytest.fixture
-def held(kafka: Cluster, state: State) -> Iterator[Held]:
+def held(kafka: Cluster, state: TransactionState) -> Iterator[Held]:
     made = Held(kafka, state)
     yield made
     made.close()
 
 
-def code(state: State, ask: TxnRequest) -> ErrorCode:
+def code(state: TransactionState, ask: TxnRequest) -> ErrorCode:
     """What the cell says, put as an error code."""
     verdict = ANSWERS[state][ask]
     if state in PENDING and ask is not TxnRequest.VERIFY:
@@ -75,7 +75,7 @@ def code(state: State, ask: TxnRequest) -> ErrorCode:
     if isinstance(verdict, ErrorCode):
         return verdict
     if verdict is TxnAction.VERIFY:
-        there = state in (State.ONGOING, State.PREPARE_EPOCH_FENCE)
+        there = state in (TransactionState.ONGOING, TransactionState.PREPARE_EPOCH_FENCE)
         return E.NONE if there else E.TRANSACTION_ABORTABLE
     return E.CONCURRENT_TRANSACTIONS if verdict is TxnAction.FENCE else E.NONE
 
@@ -84,7 +84,7 @@ def code(state: State, ask: TxnRequest) -> ErrorCode:
 @pytest.mark.parametrize("ask", TxnRequest, ids=lambda ask: ask.name)
 @BY_STATE
 def test_every_cell_is_answered_as_the_table_says(
-    held: Held, state: State, ask: TxnRequest
+    held: Held, state: TransactionState, ask: TxnRequest
 ) -> None:
     """The code, and what comes of it."""
     before = held.described
@@ -102,14 +102,16 @@ def test_every_cell_is_answered_as_the_table_says(
         assert answer.producer_epoch == before.producer_epoch + 1
         assert held.state == "Empty"
     elif verdict is TxnAction.FENCE:
-        held.wait_for(State.COMPLETE_ABORT)
+        held.wait_for(TransactionState.COMPLETE_ABORT)
         assert held.described.producer_epoch == before.producer_epoch + 1
     elif verdict is TxnAction.ADD:
         added = next(t.partitions for t in held.described.topics if t.topic == held.name)
         assert (held.state, added) == ("Ongoing", [0, 1] if before.topics else [1])
     else:
         commits = ask in (TxnRequest.TV1_COMMIT, TxnRequest.TV2_COMMIT)
-        held.wait_for(State.COMPLETE_COMMIT if commits else State.COMPLETE_ABORT)
+        held.wait_for(
+            TransactionState.COMPLETE_COMMIT if commits else TransactionState.COMPLETE_ABORT
+        )
         raised = ask not in (TxnRequest.TV1_COMMIT, TxnRequest.TV1_ABORT)
         assert held.described.producer_epoch == before.producer_epoch + raised
 
@@ -136,26 +138,28 @@ NONE, CONCURRENT = E.NONE, E.CONCURRENT_TRANSACTIONS
 ABORTABLE, AGAIN = E.TRANSACTION_ABORTABLE, E.NOT_ENOUGH_REPLICAS
 UNSTABLE = E.UNSTABLE_OFFSET_COMMIT
 
-VIEWS: dict[State, Seen] = {
-    State.EMPTY: Seen([], 0, [], (0, 0), -1, -1, "Empty", 0, ABORTABLE, NONE),
-    State.ONGOING: Seen([], 0, ["v"], (0, 1), 0, UNSTABLE, "Ongoing", 2, ABORTABLE, NONE),
-    State.PREPARE_COMMIT: Seen(
+VIEWS: dict[TransactionState, Seen] = {
+    TransactionState.EMPTY: Seen([], 0, [], (0, 0), -1, -1, "Empty", 0, ABORTABLE, NONE),
+    TransactionState.ONGOING: Seen(
+        [], 0, ["v"], (0, 1), 0, UNSTABLE, "Ongoing", 2, ABORTABLE, NONE
+    ),
+    TransactionState.PREPARE_COMMIT: Seen(
         [], 0, ["v"], (0, 1), 0, UNSTABLE, "PrepareCommit", 2, AGAIN, CONCURRENT
     ),
-    State.PREPARE_ABORT: Seen(
+    TransactionState.PREPARE_ABORT: Seen(
         [], 0, ["v"], (0, 1), 0, UNSTABLE, "PrepareAbort", 2, AGAIN, CONCURRENT
     ),
-    State.COMPLETE_COMMIT: Seen(
+    TransactionState.COMPLETE_COMMIT: Seen(
         ["v", "COMMIT"],
         *(0, ["v", "COMMIT"], (2, 2), -1, 5, "CompleteCommit", 0, ABORTABLE, NONE),
     ),
-    State.COMPLETE_ABORT: Seen(
+    TransactionState.COMPLETE_ABORT: Seen(
         ["v", "ABORT"],
         *(1, ["v", "ABORT"], (2, 2), -1, -1, "CompleteAbort", 0, ABORTABLE, NONE),
     ),
     # The id is still there, and so is its open transaction, until the record is stored.
-    State.DEAD: Seen([], 0, [], (0, 0), -1, -1, "Empty", 0, ABORTABLE, CONCURRENT),
-    State.PREPARE_EPOCH_FENCE: Seen(
+    TransactionState.DEAD: Seen([], 0, [], (0, 0), -1, -1, "Empty", 0, ABORTABLE, CONCURRENT),
+    TransactionState.PREPARE_EPOCH_FENCE: Seen(
         [], 0, ["v"], (0, 1), 0, UNSTABLE, "Ongoing", 2, ABORTABLE, CONCURRENT
     ),
 }
@@ -163,7 +167,7 @@ VIEWS: dict[State, Seen] = {
 
 @pytest.mark.covers("S8", "S9", "S14", "S19", "S143", "S241", "S247", "S254")
 @BY_STATE
-def test_what_each_state_looks_like(held: Held, state: State) -> None:
+def test_what_each_state_looks_like(held: Held, state: TransactionState) -> None:
     """To consumers of both isolation levels, to a group, to administrators, to its producer."""
     described = held.described
     expected = VIEWS[state]
@@ -227,7 +231,7 @@ def listed(held: Held) -> str:
     """The state by which ListTransactions finds the id."""
     names = [
         state.value
-        for state in State
+        for state in TransactionState
         for line in held.session.quietly(
             ListTransactionsRequest(state_filters=[state.value]), 2
         ).transaction_states
@@ -239,9 +243,9 @@ def listed(held: Held) -> str:
 # ------------------------------------------------------------------- what becomes of the pending
 
 
-@pytest.mark.parametrize("state", [State.DEAD])
+@pytest.mark.parametrize("state", [TransactionState.DEAD])
 def test_an_id_that_expired_is_forgotten_when_its_tombstone_is_stored(
-    held: Held, state: State
+    held: Held, state: TransactionState
 ) -> None:
     """Meanwhile it is still shown as it was. Afterwards the name begins anew."""
     assert held.state == "Empty"
@@ -254,12 +258,14 @@ def test_an_id_that_expired_is_forgotten_when_its_tombstone_is_stored(
     assert answer.producer_id != old
 
 
-@pytest.mark.parametrize("state", [State.PREPARE_EPOCH_FENCE])
-def test_who_fences_gets_the_id_when_the_abort_is_complete(held: Held, state: State) -> None:
+@pytest.mark.parametrize("state", [TransactionState.PREPARE_EPOCH_FENCE])
+def test_who_fences_gets_the_id_when_the_abort_is_complete(
+    held: Held, state: TransactionState
+) -> None:
     old = held.p.epoch
     assert held.state == "Ongoing"
     held.release()
-    held.wait_for(State.COMPLETE_ABORT)
+    held.wait_for(TransactionState.COMPLETE_ABORT)
     assert held.session.ask(held.p.end(), TV2).error_code == E.INVALID_TXN_STATE
     assert held.session.ask(held.p.add(held.name), 3).error_code == E.NONE
     assert held.p.init().producer_epoch == old + 2

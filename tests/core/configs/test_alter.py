@@ -5,12 +5,17 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.configs.alter import Change, Op, alter_incrementally, replace_overrides
-from mockbroker.core.configs.resources import ResourceType
+from mockbroker.core.configs.alter import (
+    AlterConfigOp,
+    OpType,
+    alter_incrementally,
+    replace_overrides,
+)
+from mockbroker.core.configs.resources import ConfigResourceType
 from mockbroker.core.errors import ApiError
 from mockbroker_protocol import ErrorCode
 
-TOPIC = (ResourceType.TOPIC, "t")
+TOPIC = (ConfigResourceType.TOPIC, "t")
 
 
 @pytest.fixture
@@ -20,7 +25,9 @@ def cluster() -> Cluster:
     return cluster
 
 
-def alter(cluster: Cluster, resource: tuple[int, str], *changes: Change, **more: bool) -> None:
+def alter(
+    cluster: Cluster, resource: tuple[int, str], *changes: AlterConfigOp, **more: bool
+) -> None:
     alter_incrementally(
         cluster, cluster.brokers[1], resource, list(changes), **{"validate_only": False, **more}
     )
@@ -34,21 +41,21 @@ def test_set_and_delete(cluster):
     alter(
         cluster,
         TOPIC,
-        Change("segment.ms", Op.SET, "7"),
-        Change("retention.ms", Op.DELETE, None),
-        Change("never.set", Op.DELETE, None),
+        AlterConfigOp("segment.ms", OpType.SET, "7"),
+        AlterConfigOp("retention.ms", OpType.DELETE, None),
+        AlterConfigOp("never.set", OpType.DELETE, None),
     )
     assert overrides(cluster) == {"segment.ms": "7"}
     assert cluster.topics["t"].configs.segment_ms == 7
 
 
 def test_append_begins_with_the_default_and_takes_each_item_once(cluster):
-    alter(cluster, TOPIC, Change("cleanup.policy", Op.APPEND, "compact,delete"))
+    alter(cluster, TOPIC, AlterConfigOp("cleanup.policy", OpType.APPEND, "compact,delete"))
     assert overrides(cluster)["cleanup.policy"] == "delete,compact"
 
 
 def test_subtract_may_leave_nothing(cluster):
-    alter(cluster, TOPIC, Change("cleanup.policy", Op.SUBTRACT, "delete,compact"))
+    alter(cluster, TOPIC, AlterConfigOp("cleanup.policy", OpType.SUBTRACT, "delete,compact"))
     assert overrides(cluster)["cleanup.policy"] == ""
     assert cluster.topics["t"].configs.cleanup_policy == ()
 
@@ -58,49 +65,77 @@ def test_one_bad_change_leaves_all_as_it_was(cluster):
         alter(
             cluster,
             TOPIC,
-            Change("segment.ms", Op.SET, "7"),
-            Change("retention.ms", Op.SET, "never"),
+            AlterConfigOp("segment.ms", OpType.SET, "7"),
+            AlterConfigOp("retention.ms", OpType.SET, "never"),
         )
     assert overrides(cluster) == {"retention.ms": "5"}
 
 
 def test_validating_changes_nothing(cluster):
     epoch = cluster.image.epoch
-    alter(cluster, TOPIC, Change("segment.ms", Op.SET, "7"), validate_only=True)
+    alter(cluster, TOPIC, AlterConfigOp("segment.ms", OpType.SET, "7"), validate_only=True)
     assert (overrides(cluster), cluster.image.epoch) == ({"retention.ms": "5"}, epoch)
 
 
 @pytest.mark.parametrize(
     ("resource", "change", "error"),
     [
-        (TOPIC, Change("retention.ms", Op.APPEND, "1"), ErrorCode.INVALID_CONFIG),
-        (TOPIC, Change("bogus", Op.SUBTRACT, "1"), ErrorCode.INVALID_CONFIG),
-        (TOPIC, Change("bogus", Op.SET, "1"), ErrorCode.INVALID_CONFIG),
-        (TOPIC, Change("retention.ms", Op.SET, None), ErrorCode.INVALID_REQUEST),
-        (TOPIC, Change("retention.ms", 7, "1"), ErrorCode.UNKNOWN_SERVER_ERROR),
-        ((2, "none"), Change("retention.ms", Op.SET, "1"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        ((2, "a/b"), Change("retention.ms", Op.SET, "1"), ErrorCode.INVALID_TOPIC_EXCEPTION),
-        ((2, ""), Change("retention.ms", Op.SET, "1"), ErrorCode.INVALID_REQUEST),
-        ((4, "1"), Change("num.io.threads", 9, "1"), ErrorCode.INVALID_REQUEST),
-        ((4, "2"), Change("num.io.threads", Op.SET, "8"), ErrorCode.INVALID_REQUEST),
-        ((4, "x"), Change("num.io.threads", Op.SET, "8"), ErrorCode.INVALID_REQUEST),
-        ((4, "1"), Change("bogus", Op.APPEND, "8"), ErrorCode.INVALID_CONFIG),
-        ((4, "1"), Change("num.io.threads", Op.APPEND, "8"), ErrorCode.INVALID_CONFIG),
-        ((4, "1"), Change("min.insync.replicas", Op.SET, "2"), ErrorCode.INVALID_CONFIG),
-        ((4, "1"), Change("min.insync.replicas", Op.DELETE, None), ErrorCode.INVALID_CONFIG),
-        ((4, ""), Change("min.insync.replicas", Op.DELETE, None), ErrorCode.INVALID_CONFIG),
-        ((32, ""), Change("share.isolation.level", Op.DELETE, None), ErrorCode.INVALID_REQUEST),
-        ((16, ""), Change("metrics", Op.SET, ""), ErrorCode.INVALID_REQUEST),
-        ((1, "x"), Change("a", Op.SET, "1"), ErrorCode.INVALID_REQUEST),
-        ((8, "2"), Change("root", Op.SET, "INFO"), ErrorCode.INVALID_REQUEST),
-        ((8, ""), Change("root", Op.SET, "INFO"), ErrorCode.INVALID_REQUEST),
-        ((8, "1"), Change("root", Op.SET, "LOUD"), ErrorCode.INVALID_CONFIG),
-        ((8, "1"), Change("root", Op.DELETE, None), ErrorCode.INVALID_REQUEST),
-        ((8, "1"), Change("root", Op.APPEND, "INFO"), ErrorCode.INVALID_REQUEST),
-        ((8, "1"), Change("root", 9, "INFO"), ErrorCode.UNKNOWN_SERVER_ERROR),
-        ((4, "1"), Change("log.cleaner.threads", Op.SET, "0"), ErrorCode.INVALID_REQUEST),
-        ((4, "1"), Change("log.cleaner.threads", Op.SET, "3"), ErrorCode.INVALID_REQUEST),
-        ((8, "1"), Change("no.such", Op.SET, "INFO"), ErrorCode.INVALID_CONFIG),
+        (TOPIC, AlterConfigOp("retention.ms", OpType.APPEND, "1"), ErrorCode.INVALID_CONFIG),
+        (TOPIC, AlterConfigOp("bogus", OpType.SUBTRACT, "1"), ErrorCode.INVALID_CONFIG),
+        (TOPIC, AlterConfigOp("bogus", OpType.SET, "1"), ErrorCode.INVALID_CONFIG),
+        (TOPIC, AlterConfigOp("retention.ms", OpType.SET, None), ErrorCode.INVALID_REQUEST),
+        (TOPIC, AlterConfigOp("retention.ms", 7, "1"), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (
+            (2, "none"),
+            AlterConfigOp("retention.ms", OpType.SET, "1"),
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ),
+        (
+            (2, "a/b"),
+            AlterConfigOp("retention.ms", OpType.SET, "1"),
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ),
+        ((2, ""), AlterConfigOp("retention.ms", OpType.SET, "1"), ErrorCode.INVALID_REQUEST),
+        ((4, "1"), AlterConfigOp("num.io.threads", 9, "1"), ErrorCode.INVALID_REQUEST),
+        ((4, "2"), AlterConfigOp("num.io.threads", OpType.SET, "8"), ErrorCode.INVALID_REQUEST),
+        ((4, "x"), AlterConfigOp("num.io.threads", OpType.SET, "8"), ErrorCode.INVALID_REQUEST),
+        ((4, "1"), AlterConfigOp("bogus", OpType.APPEND, "8"), ErrorCode.INVALID_CONFIG),
+        ((4, "1"), AlterConfigOp("num.io.threads", OpType.APPEND, "8"), ErrorCode.INVALID_CONFIG),
+        ((4, "1"), AlterConfigOp("min.insync.replicas", OpType.SET, "2"), ErrorCode.INVALID_CONFIG),
+        (
+            (4, "1"),
+            AlterConfigOp("min.insync.replicas", OpType.DELETE, None),
+            ErrorCode.INVALID_CONFIG,
+        ),
+        (
+            (4, ""),
+            AlterConfigOp("min.insync.replicas", OpType.DELETE, None),
+            ErrorCode.INVALID_CONFIG,
+        ),
+        (
+            (32, ""),
+            AlterConfigOp("share.isolation.level", OpType.DELETE, None),
+            ErrorCode.INVALID_REQUEST,
+        ),
+        ((16, ""), AlterConfigOp("metrics", OpType.SET, ""), ErrorCode.INVALID_REQUEST),
+        ((1, "x"), AlterConfigOp("a", OpType.SET, "1"), ErrorCode.INVALID_REQUEST),
+        ((8, "2"), AlterConfigOp("root", OpType.SET, "INFO"), ErrorCode.INVALID_REQUEST),
+        ((8, ""), AlterConfigOp("root", OpType.SET, "INFO"), ErrorCode.INVALID_REQUEST),
+        ((8, "1"), AlterConfigOp("root", OpType.SET, "LOUD"), ErrorCode.INVALID_CONFIG),
+        ((8, "1"), AlterConfigOp("root", OpType.DELETE, None), ErrorCode.INVALID_REQUEST),
+        ((8, "1"), AlterConfigOp("root", OpType.APPEND, "INFO"), ErrorCode.INVALID_REQUEST),
+        ((8, "1"), AlterConfigOp("root", 9, "INFO"), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (
+            (4, "1"),
+            AlterConfigOp("log.cleaner.threads", OpType.SET, "0"),
+            ErrorCode.INVALID_REQUEST,
+        ),
+        (
+            (4, "1"),
+            AlterConfigOp("log.cleaner.threads", OpType.SET, "3"),
+            ErrorCode.INVALID_REQUEST,
+        ),
+        ((8, "1"), AlterConfigOp("no.such", OpType.SET, "INFO"), ErrorCode.INVALID_CONFIG),
     ],
 )
 def test_changes_that_are_refused(cluster, resource, change, error):
@@ -111,22 +146,38 @@ def test_changes_that_are_refused(cluster, resource, change, error):
 
 def test_a_config_is_changed_once_in_a_request(cluster):
     with pytest.raises(ApiError) as refused:
-        alter(cluster, TOPIC, *[Change("segment.ms", Op.SET, "7")] * 2)
+        alter(cluster, TOPIC, *[AlterConfigOp("segment.ms", OpType.SET, "7")] * 2)
     assert refused.value.error is ErrorCode.INVALID_REQUEST
 
 
 def test_a_brokers_own_config_and_that_of_all(cluster):
-    alter(cluster, (ResourceType.BROKER, ""), Change("log.retention.ms", Op.SET, "70"))
-    alter(cluster, (ResourceType.BROKER, "01"), Change("log.retention.ms", Op.SET, "80"))
+    alter(
+        cluster,
+        (ConfigResourceType.BROKER, ""),
+        AlterConfigOp("log.retention.ms", OpType.SET, "70"),
+    )
+    alter(
+        cluster,
+        (ConfigResourceType.BROKER, "01"),
+        AlterConfigOp("log.retention.ms", OpType.SET, "80"),
+    )
     assert cluster.config("log.retention.ms") == 70
     assert cluster.configs.get_for(1, "log.retention.ms") == 80
     assert cluster.create_topic("u").configs.retention_ms == 70
-    alter(cluster, (ResourceType.BROKER, "1"), Change("log.retention.ms", Op.DELETE, None))
+    alter(
+        cluster,
+        (ConfigResourceType.BROKER, "1"),
+        AlterConfigOp("log.retention.ms", OpType.DELETE, None),
+    )
     assert cluster.configs.dynamic_broker == {}
 
 
 def test_topics_follow_a_change_of_the_brokers_defaults(cluster):
-    alter(cluster, (ResourceType.BROKER, ""), Change("log.segment.bytes", Op.SET, "2000000"))
+    alter(
+        cluster,
+        (ConfigResourceType.BROKER, ""),
+        AlterConfigOp("log.segment.bytes", OpType.SET, "2000000"),
+    )
     assert cluster.topics["t"].configs.segment_bytes == 2_000_000
 
 
@@ -134,14 +185,14 @@ def test_topics_follow_a_change_of_the_brokers_defaults(cluster):
 @pytest.mark.parametrize(
     ("resource", "change", "cleared"),
     [
-        (TOPIC, Change("min.insync.replicas", Op.SET, "1"), "t"),
-        (TOPIC, Change("min.insync.replicas", Op.SET, "3"), "t"),
-        (TOPIC, Change("min.insync.replicas", Op.DELETE, None), "t"),
-        (TOPIC, Change("min.insync.replicas", Op.SET, "2"), ""),
-        (TOPIC, Change("retention.ms", Op.SET, "7"), ""),
-        ((4, ""), Change("min.insync.replicas", Op.SET, "2"), "tu"),
-        ((4, ""), Change("min.insync.replicas", Op.SET, "1"), "tu"),
-        ((4, ""), Change("log.retention.ms", Op.SET, "7"), ""),
+        (TOPIC, AlterConfigOp("min.insync.replicas", OpType.SET, "1"), "t"),
+        (TOPIC, AlterConfigOp("min.insync.replicas", OpType.SET, "3"), "t"),
+        (TOPIC, AlterConfigOp("min.insync.replicas", OpType.DELETE, None), "t"),
+        (TOPIC, AlterConfigOp("min.insync.replicas", OpType.SET, "2"), ""),
+        (TOPIC, AlterConfigOp("retention.ms", OpType.SET, "7"), ""),
+        ((4, ""), AlterConfigOp("min.insync.replicas", OpType.SET, "2"), "tu"),
+        ((4, ""), AlterConfigOp("min.insync.replicas", OpType.SET, "1"), "tu"),
+        ((4, ""), AlterConfigOp("log.retention.ms", OpType.SET, "7"), ""),
     ],
 )
 def test_eligible_leaders_are_forgotten_when_their_minimum_is_written_anew(
@@ -181,26 +232,38 @@ def test_what_replacing_drops_may_be_the_minimum_of_the_eligible_leaders(cluster
 
 def test_groups_and_subscriptions_are_forgotten_with_their_last_override(cluster):
     for kind, name, value in (
-        (ResourceType.GROUP, "consumer.session.timeout.ms", "50000"),
-        (ResourceType.CLIENT_METRICS, "interval.ms", "60000"),
+        (ConfigResourceType.GROUP, "consumer.session.timeout.ms", "50000"),
+        (ConfigResourceType.CLIENT_METRICS, "interval.ms", "60000"),
     ):
-        alter(cluster, (kind, "x"), Change(name, Op.SET, value))
+        alter(cluster, (kind, "x"), AlterConfigOp(name, OpType.SET, value))
         stores = cluster.configs.groups | cluster.configs.client_metrics
         assert stores == {"x": {name: value}}
-        alter(cluster, (kind, "x"), Change(name, Op.DELETE, None))
+        alter(cluster, (kind, "x"), AlterConfigOp(name, OpType.DELETE, None))
         assert cluster.configs.groups == cluster.configs.client_metrics == {}
 
 
 def test_a_logger_takes_a_level_and_goes_back_to_the_roots(cluster):
     levels = cluster.brokers[1].logger_levels
-    alter(cluster, (ResourceType.BROKER_LOGGER, "1"), Change("kafka", Op.SET, "DEBUG"))
+    alter(
+        cluster,
+        (ConfigResourceType.BROKER_LOGGER, "1"),
+        AlterConfigOp("kafka", OpType.SET, "DEBUG"),
+    )
     assert levels["kafka"] == "DEBUG"
     assert cluster.brokers[2].logger_levels["kafka"] == "INFO"
-    alter(cluster, (ResourceType.BROKER_LOGGER, "1"), Change("kafka", Op.DELETE, None))
+    alter(
+        cluster,
+        (ConfigResourceType.BROKER_LOGGER, "1"),
+        AlterConfigOp("kafka", OpType.DELETE, None),
+    )
     assert levels["kafka"] == levels["root"]
 
 
 @pytest.mark.parametrize("name", ["x", "1x", "²", "9" * 5_000])
 def test_a_name_of_a_broker_that_is_no_int32_is_refused(cluster, name):
     with pytest.raises(ApiError, match="Node id must be an integer"):
-        alter(cluster, (ResourceType.BROKER, name), Change("log.retention.ms", Op.SET, "9"))
+        alter(
+            cluster,
+            (ConfigResourceType.BROKER, name),
+            AlterConfigOp("log.retention.ms", OpType.SET, "9"),
+        )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.configs.alter import Change, Op, alter_incrementally
+from mockbroker.core.configs.alter import AlterConfigOp, OpType, alter_incrementally
 from mockbroker.core.configs.resources import (
-    ResourceType,
+    ConfigResourceType,
     named_resources,
     overrides_of,
     set_overrides,
@@ -21,8 +21,8 @@ from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.support.ask import ask, nodes
 
-TOPIC, BROKER = ResourceType.TOPIC, ResourceType.BROKER
-GROUP, METRICS = ResourceType.GROUP, ResourceType.CLIENT_METRICS
+TOPIC, BROKER = ConfigResourceType.TOPIC, ConfigResourceType.BROKER
+GROUP, METRICS = ConfigResourceType.GROUP, ConfigResourceType.CLIENT_METRICS
 PASSWORD = "ssl.keystore.password"
 
 
@@ -85,10 +85,10 @@ def test_without_a_change_there_is_no_event(cluster, told):
             cluster,
             cluster.brokers[1],
             (TOPIC, "t"),
-            [Change("retention.ms", Op.SET, "never")],
+            [AlterConfigOp("retention.ms", OpType.SET, "never")],
             validate_only=False,
         )
-    changes = [Change("retention.ms", Op.SET, "8")]
+    changes = [AlterConfigOp("retention.ms", OpType.SET, "8")]
     alter_incrementally(cluster, cluster.brokers[1], (TOPIC, "t"), changes, validate_only=True)
     assert told == []
 

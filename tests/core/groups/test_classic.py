@@ -8,7 +8,7 @@ import pytest
 
 from mockbroker.core.groups.classic import ClassicGroup, ClassicGroupSettings
 from mockbroker.core.groups.events import Delete, Leaver, Loaded, Unload
-from mockbroker.core.groups.states import ANSWERS, RequestAction, RequestKind, State
+from mockbroker.core.groups.states import ANSWERS, ClassicGroupState, RequestAction, RequestKind
 from mockbroker_protocol import ErrorCode
 from tests.support.group_playbook import (
     SESSION_MS,
@@ -33,89 +33,89 @@ def empty() -> Playbook:
     play = Playbook().stable(LEADER, FOLLOWER)
     play >> leave("x", LEADER, FOLLOWER)
     play.take_all()
-    assert play.state is State.EMPTY
+    assert play.state is ClassicGroupState.EMPTY
     return play
 
 
 def dead() -> Playbook:
     play = empty()
     play >> Delete()
-    assert play.state is State.DEAD
+    assert play.state is ClassicGroupState.DEAD
     return play
 
 
-STATES: dict[State, Callable[[], Playbook]] = {
-    State.EMPTY: empty,
-    State.PREPARING: lambda: Playbook().preparing(LEADER, "b", "c"),
-    State.COMPLETING: lambda: Playbook().completing(LEADER, FOLLOWER),
-    State.STABLE: lambda: Playbook().stable(LEADER, FOLLOWER),
-    State.DEAD: dead,
+STATES: dict[ClassicGroupState, Callable[[], Playbook]] = {
+    ClassicGroupState.EMPTY: empty,
+    ClassicGroupState.PREPARING: lambda: Playbook().preparing(LEADER, "b", "c"),
+    ClassicGroupState.COMPLETING: lambda: Playbook().completing(LEADER, FOLLOWER),
+    ClassicGroupState.STABLE: lambda: Playbook().stable(LEADER, FOLLOWER),
+    ClassicGroupState.DEAD: dead,
 }
 
 # State x request -> answer, as in the table of the protocol notes; "parked" is no answer yet.
-CELLS: dict[RequestKind, dict[State, ErrorCode | str]] = {
+CELLS: dict[RequestKind, dict[ClassicGroupState, ErrorCode | str]] = {
     RequestKind.JOIN: {
-        State.EMPTY: E.UNKNOWN_MEMBER_ID,
-        State.PREPARING: "parked",
-        State.COMPLETING: E.NONE,
-        State.STABLE: E.NONE,
-        State.DEAD: E.COORDINATOR_NOT_AVAILABLE,
+        ClassicGroupState.EMPTY: E.UNKNOWN_MEMBER_ID,
+        ClassicGroupState.PREPARING: "parked",
+        ClassicGroupState.COMPLETING: E.NONE,
+        ClassicGroupState.STABLE: E.NONE,
+        ClassicGroupState.DEAD: E.COORDINATOR_NOT_AVAILABLE,
     },
     RequestKind.SYNC: {
-        State.EMPTY: E.UNKNOWN_MEMBER_ID,
-        State.PREPARING: E.REBALANCE_IN_PROGRESS,
-        State.COMPLETING: "parked",
-        State.STABLE: E.NONE,
-        State.DEAD: E.COORDINATOR_NOT_AVAILABLE,
+        ClassicGroupState.EMPTY: E.UNKNOWN_MEMBER_ID,
+        ClassicGroupState.PREPARING: E.REBALANCE_IN_PROGRESS,
+        ClassicGroupState.COMPLETING: "parked",
+        ClassicGroupState.STABLE: E.NONE,
+        ClassicGroupState.DEAD: E.COORDINATOR_NOT_AVAILABLE,
     },
     RequestKind.HEARTBEAT: {
-        State.EMPTY: E.UNKNOWN_MEMBER_ID,
-        State.PREPARING: E.REBALANCE_IN_PROGRESS,
-        State.COMPLETING: E.NONE,
-        State.STABLE: E.NONE,
-        State.DEAD: E.COORDINATOR_NOT_AVAILABLE,
+        ClassicGroupState.EMPTY: E.UNKNOWN_MEMBER_ID,
+        ClassicGroupState.PREPARING: E.REBALANCE_IN_PROGRESS,
+        ClassicGroupState.COMPLETING: E.NONE,
+        ClassicGroupState.STABLE: E.NONE,
+        ClassicGroupState.DEAD: E.COORDINATOR_NOT_AVAILABLE,
     },
     RequestKind.COMMIT: {
-        State.EMPTY: E.UNKNOWN_MEMBER_ID,
-        State.PREPARING: E.NONE,
-        State.COMPLETING: E.REBALANCE_IN_PROGRESS,
-        State.STABLE: E.NONE,
-        State.DEAD: E.COORDINATOR_NOT_AVAILABLE,
+        ClassicGroupState.EMPTY: E.UNKNOWN_MEMBER_ID,
+        ClassicGroupState.PREPARING: E.NONE,
+        ClassicGroupState.COMPLETING: E.REBALANCE_IN_PROGRESS,
+        ClassicGroupState.STABLE: E.NONE,
+        ClassicGroupState.DEAD: E.COORDINATOR_NOT_AVAILABLE,
     },
     RequestKind.PLAIN_COMMIT: {
-        State.EMPTY: E.NONE,
-        State.PREPARING: E.UNKNOWN_MEMBER_ID,
-        State.COMPLETING: E.UNKNOWN_MEMBER_ID,
-        State.STABLE: E.UNKNOWN_MEMBER_ID,
-        State.DEAD: E.COORDINATOR_NOT_AVAILABLE,
+        ClassicGroupState.EMPTY: E.NONE,
+        ClassicGroupState.PREPARING: E.UNKNOWN_MEMBER_ID,
+        ClassicGroupState.COMPLETING: E.UNKNOWN_MEMBER_ID,
+        ClassicGroupState.STABLE: E.UNKNOWN_MEMBER_ID,
+        ClassicGroupState.DEAD: E.COORDINATOR_NOT_AVAILABLE,
     },
     RequestKind.TXN_COMMIT: {
-        State.EMPTY: E.NONE,
-        State.PREPARING: E.NONE,
-        State.COMPLETING: E.NONE,
-        State.STABLE: E.NONE,
-        State.DEAD: E.COORDINATOR_NOT_AVAILABLE,
+        ClassicGroupState.EMPTY: E.NONE,
+        ClassicGroupState.PREPARING: E.NONE,
+        ClassicGroupState.COMPLETING: E.NONE,
+        ClassicGroupState.STABLE: E.NONE,
+        ClassicGroupState.DEAD: E.COORDINATOR_NOT_AVAILABLE,
     },
     RequestKind.LEAVE: {
-        State.EMPTY: E.UNKNOWN_MEMBER_ID,
-        State.PREPARING: E.NONE,
-        State.COMPLETING: E.NONE,
-        State.STABLE: E.NONE,
-        State.DEAD: E.COORDINATOR_NOT_AVAILABLE,
+        ClassicGroupState.EMPTY: E.UNKNOWN_MEMBER_ID,
+        ClassicGroupState.PREPARING: E.NONE,
+        ClassicGroupState.COMPLETING: E.NONE,
+        ClassicGroupState.STABLE: E.NONE,
+        ClassicGroupState.DEAD: E.COORDINATOR_NOT_AVAILABLE,
     },
     RequestKind.DELETE_GROUP: {
-        State.EMPTY: E.NONE,
-        State.PREPARING: E.NON_EMPTY_GROUP,
-        State.COMPLETING: E.NON_EMPTY_GROUP,
-        State.STABLE: E.NON_EMPTY_GROUP,
-        State.DEAD: E.GROUP_ID_NOT_FOUND,
+        ClassicGroupState.EMPTY: E.NONE,
+        ClassicGroupState.PREPARING: E.NON_EMPTY_GROUP,
+        ClassicGroupState.COMPLETING: E.NON_EMPTY_GROUP,
+        ClassicGroupState.STABLE: E.NON_EMPTY_GROUP,
+        ClassicGroupState.DEAD: E.GROUP_ID_NOT_FOUND,
     },
     RequestKind.DELETE_OFFSETS: {
-        State.EMPTY: E.NONE,
-        State.PREPARING: "unsubscribed only",
-        State.COMPLETING: "unsubscribed only",
-        State.STABLE: "unsubscribed only",
-        State.DEAD: E.GROUP_ID_NOT_FOUND,
+        ClassicGroupState.EMPTY: E.NONE,
+        ClassicGroupState.PREPARING: "unsubscribed only",
+        ClassicGroupState.COMPLETING: "unsubscribed only",
+        ClassicGroupState.STABLE: "unsubscribed only",
+        ClassicGroupState.DEAD: E.GROUP_ID_NOT_FOUND,
     },
 }
 
@@ -152,15 +152,19 @@ def answer_of(play: Playbook, question: RequestKind) -> ErrorCode | str:
     return answer.error
 
 
-@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("state", ClassicGroupState)
 @pytest.mark.parametrize("question", RequestKind)
-def test_each_state_answers_each_request(question: RequestKind, state: State) -> None:
+def test_each_state_answers_each_request(question: RequestKind, state: ClassicGroupState) -> None:
     """Every cell of the table, driven through the machine."""
     assert answer_of(STATES[state](), question) == CELLS[question][state]
 
 
-@pytest.mark.parametrize("state", [State.PREPARING, State.COMPLETING, State.STABLE])
-def test_a_stale_generation_is_refused_before_the_state_is_looked_at(state: State) -> None:
+@pytest.mark.parametrize(
+    "state", [ClassicGroupState.PREPARING, ClassicGroupState.COMPLETING, ClassicGroupState.STABLE]
+)
+def test_a_stale_generation_is_refused_before_the_state_is_looked_at(
+    state: ClassicGroupState,
+) -> None:
     play = STATES[state]()
     stale = play.group.generation - 1
     play >> beat("x", stale, member_id=FOLLOWER) << beaten("x", E.ILLEGAL_GENERATION)
@@ -172,8 +176,12 @@ def test_a_stale_generation_is_refused_before_the_state_is_looked_at(state: Stat
         assert error is E.ILLEGAL_GENERATION
 
 
-@pytest.mark.parametrize("state", [State.PREPARING, State.COMPLETING, State.STABLE])
-def test_an_unknown_member_is_refused_before_its_generation_is_looked_at(state: State) -> None:
+@pytest.mark.parametrize(
+    "state", [ClassicGroupState.PREPARING, ClassicGroupState.COMPLETING, ClassicGroupState.STABLE]
+)
+def test_an_unknown_member_is_refused_before_its_generation_is_looked_at(
+    state: ClassicGroupState,
+) -> None:
     play = STATES[state]()
     play >> beat("ghost", 99) << beaten("ghost", E.UNKNOWN_MEMBER_ID)
     play >> sync("ghost", 99) << synced("ghost", E.UNKNOWN_MEMBER_ID)
@@ -209,11 +217,11 @@ def test_a_commit_with_a_member_id_but_no_generation_is_of_no_generation() -> No
     assert play.group.check_commit("", "i", -1, play.now_ms) is E.UNKNOWN_MEMBER_ID
 
 
-@pytest.mark.parametrize("state", [State.PREPARING, State.STABLE])
+@pytest.mark.parametrize("state", [ClassicGroupState.PREPARING, ClassicGroupState.STABLE])
 @pytest.mark.parametrize("renew", ["heartbeat", "commit"])
-def test_heartbeats_and_commits_renew_the_session(state: State, renew: str) -> None:
+def test_heartbeats_and_commits_renew_the_session(state: ClassicGroupState, renew: str) -> None:
     play = Playbook().stable("a", "b")
-    if state is State.PREPARING:
+    if state is ClassicGroupState.PREPARING:
         play >> join("b2", "b", protocols=(("range", b"other"),))
     for _ in range(3):
         play.after(SESSION_MS - 1)
@@ -230,7 +238,7 @@ def test_a_transactional_commit_does_not_renew_the_session() -> None:
     play.after(SESSION_MS - 1)
     assert play.group.check_commit("a", None, 1, play.now_ms, transactional=True) is E.NONE
     play.after(1)
-    assert play.state is State.EMPTY
+    assert play.state is ClassicGroupState.EMPTY
 
 
 def test_what_is_stored_brings_back_the_same_group() -> None:
@@ -239,7 +247,7 @@ def test_what_is_stored_brings_back_the_same_group() -> None:
     image = play.group.image()
     again = ClassicGroup.restore("g", ClassicGroupSettings(), image, START_MS)
     assert again.image() == image
-    assert again.state is State.STABLE
+    assert again.state is ClassicGroupState.STABLE
     assert again.leader == "a"
     assert again.members["b"].protocols == (("range", b"r"),)
     assert again.subscriptions == (b"r", b"r")
@@ -248,14 +256,14 @@ def test_what_is_stored_brings_back_the_same_group() -> None:
     replay >> Loaded()
     replay >> sync("b", 2) << synced("b", assignment=b"b")
     replay.after(SESSION_MS)
-    assert replay.state is State.EMPTY
+    assert replay.state is ClassicGroupState.EMPTY
 
 
 def test_an_empty_group_comes_back_empty_with_its_generation() -> None:
     play = empty()
     image = play.group.image()
     again = ClassicGroup.restore("g", ClassicGroupSettings(), image, START_MS)
-    assert (again.state, again.generation) == (State.EMPTY, 3)
+    assert (again.state, again.generation) == (ClassicGroupState.EMPTY, 3)
     assert again.protocol_type == "consumer"
     assert again.image() == image
 
@@ -265,7 +273,7 @@ def test_a_loaded_group_above_the_limit_rebalances() -> None:
     image = Playbook().stable("a", "b", "c").group.image()
     play = Playbook(ClassicGroup.restore("g", ClassicGroupSettings(size_max=2), image, START_MS))
     play >> Loaded()
-    assert play.state is State.PREPARING
+    assert play.state is ClassicGroupState.PREPARING
     play >> join("a1", "a")
     play >> join("b1", "b")
     play >> join("c1", "c") << joined("c1", E.GROUP_MAX_SIZE_REACHED, member_id="")
@@ -274,7 +282,7 @@ def test_a_loaded_group_above_the_limit_rebalances() -> None:
 def test_unloading_sends_whoever_waits_to_the_new_coordinator() -> None:
     play = Playbook().preparing("a", "b")
     play >> Unload() << joined("b-again", E.NOT_COORDINATOR, member_id="b")
-    assert play.state is State.DEAD
+    assert play.state is ClassicGroupState.DEAD
     play = Playbook().completing("a", "b")
     play >> sync("b", 2)
     play >> Unload() << synced("b", E.NOT_COORDINATOR)

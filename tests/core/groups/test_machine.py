@@ -15,7 +15,7 @@ from mockbroker.core.groups.events import (
     Protocols,
 )
 from mockbroker.core.groups.machine import NEW_MEMBER_JOIN_TIMEOUT_MS
-from mockbroker.core.groups.states import State
+from mockbroker.core.groups.states import ClassicGroupState
 from mockbroker_protocol import ErrorCode
 from tests.support.group_playbook import (
     SESSION_MS,
@@ -41,7 +41,7 @@ def test_a_dynamic_member_comes_back_with_the_id_it_was_given() -> None:
     """79 with an id, then in: since v4."""
     play = Playbook()
     play >> join("a") << joined("a", E.MEMBER_ID_REQUIRED, member_id="a", generation=-1, leader="")
-    assert play.state is State.EMPTY
+    assert play.state is ClassicGroupState.EMPTY
     play >> join("a1", "a")
     play << joined(
         "a1",
@@ -79,7 +79,7 @@ def test_a_round_waits_for_ids_given_out() -> None:
     play = Playbook().stable("a")
     play >> join("b") << joined("b", E.MEMBER_ID_REQUIRED)
     play >> join("a1", "a", protocols=OTHER)
-    assert play.state is State.PREPARING
+    assert play.state is ClassicGroupState.PREPARING
     play >> join("b1", "b") << joined("a1", generation=2) << joined("b1", generation=2)
 
 
@@ -125,7 +125,7 @@ def test_who_shares_no_protocol_with_all_members_is_refused(
     play = Playbook().stable("a", "b")
     play >> join("x", member_id, **offer)
     play << joined("x", E.INCONSISTENT_GROUP_PROTOCOL, member_id=member_id)
-    assert play.state is State.STABLE
+    assert play.state is ClassicGroupState.STABLE
 
 
 @pytest.mark.parametrize("member_id", ["", "a"])
@@ -141,13 +141,13 @@ def test_a_dead_group_refuses_everybody(member_id: str) -> None:
 def test_a_follower_with_nothing_new_is_told_the_current_generation() -> None:
     play = Playbook().stable("a", "b")
     play >> join("x", "b") << joined("x", generation=2, leader="a", members=())
-    assert play.state is State.STABLE
+    assert play.state is ClassicGroupState.STABLE
 
 
 def test_a_follower_with_new_metadata_causes_a_rebalance() -> None:
     play = Playbook().stable("a", "b")
     play >> join("x", "b", protocols=OTHER)
-    assert play.state is State.PREPARING
+    assert play.state is ClassicGroupState.PREPARING
     play >> beat("a", 2) << beaten("a", E.REBALANCE_IN_PROGRESS)
     play >> join("y", "a")
     play << joined(
@@ -162,7 +162,7 @@ def test_the_leader_of_a_stable_group_always_causes_a_rebalance() -> None:
     """It may have seen partitions come or topics go, which its metadata does not show."""
     play = Playbook().stable("a", "b")
     play >> join("x", "a")
-    assert play.state is State.PREPARING
+    assert play.state is ClassicGroupState.PREPARING
 
 
 def test_while_the_leader_assigns_the_answer_can_be_had_again() -> None:
@@ -175,7 +175,7 @@ def test_while_the_leader_assigns_the_answer_can_be_had_again() -> None:
         generation=2,
         members=(JoinedMember("a", None, b"topics"), JoinedMember("b", None, b"topics")),
     )
-    assert play.state is State.COMPLETING
+    assert play.state is ClassicGroupState.COMPLETING
 
 
 def test_new_metadata_while_the_leader_assigns_starts_over() -> None:
@@ -183,7 +183,7 @@ def test_new_metadata_while_the_leader_assigns_starts_over() -> None:
     play = Playbook().completing("a", "b")
     play >> sync("b", 2)
     play >> join("x", "a", protocols=OTHER) << synced("b", E.REBALANCE_IN_PROGRESS, assignment=b"")
-    assert play.state is State.PREPARING
+    assert play.state is ClassicGroupState.PREPARING
 
 
 def test_a_member_of_an_empty_group_is_unknown() -> None:
@@ -207,7 +207,7 @@ def test_a_full_group_refuses_new_members_only() -> None:
     play = Playbook(size_max=2).stable("a", "b")
     play >> join("c") << joined("c", E.GROUP_MAX_SIZE_REACHED, member_id="")
     play >> join("x", "a")
-    assert play.state is State.PREPARING
+    assert play.state is ClassicGroupState.PREPARING
 
 
 def test_while_a_round_forms_the_places_are_taken_by_those_who_wait() -> None:
@@ -241,7 +241,7 @@ def test_a_returning_static_follower_gets_its_assignment_without_a_rebalance() -
     play >> join("b2", instance_id="two")
     play << joined("b2", member_id="b2", generation=2, leader="a", members=())
     play >> sync("b2", 2, instance_id="two") << synced("b2", assignment=b"B")
-    assert play.state is State.STABLE
+    assert play.state is ClassicGroupState.STABLE
     assert [m.member_id for m in play.stored[-1].image.members] == ["a", "b2"]
     play >> beat("b", 2, instance_id="two") << beaten("b", E.FENCED_INSTANCE_ID)
 
@@ -287,7 +287,7 @@ def test_a_returning_static_member_that_changes_the_protocol_causes_a_rebalance(
 def test_a_returning_static_member_fences_its_former_self_in_join_group() -> None:
     play = static()
     play >> join("b1", "b", instance_id="two", protocols=OTHER)
-    assert play.state is State.PREPARING
+    assert play.state is ClassicGroupState.PREPARING
     play >> join("b2", instance_id="two")
     play << joined("b1", E.FENCED_INSTANCE_ID, member_id="b", leader="", members=())
     play >> join("a1", "a", instance_id="one") << joined("a1", generation=3)
@@ -297,10 +297,10 @@ def test_a_returning_static_member_fences_its_former_self_in_join_group() -> Non
 def test_a_returning_static_member_ends_the_round_that_waited_for_it_alone() -> None:
     play = static()
     play >> join("a1", "a", instance_id="one", protocols=OTHER)
-    assert play.state is State.PREPARING
+    assert play.state is ClassicGroupState.PREPARING
     play >> join("b2", instance_id="two")
     play << joined("a1", generation=3) << joined("b2", member_id="b2", generation=3)
-    assert play.state is State.COMPLETING
+    assert play.state is ClassicGroupState.COMPLETING
 
 
 def test_a_returning_static_member_fences_its_former_self_in_sync_group() -> None:
@@ -311,7 +311,7 @@ def test_a_returning_static_member_fences_its_former_self_in_sync_group() -> Non
     play >> join("a1", "a", instance_id="one") << joined("a1") << joined("b", generation=2)
     play >> sync("b", 2)
     play >> join("b2", instance_id="two") << synced("b", E.FENCED_INSTANCE_ID)
-    assert play.state is State.PREPARING
+    assert play.state is ClassicGroupState.PREPARING
     play >> join("a2", "a", instance_id="one") << joined("a2", generation=3)
     play << joined("b2", generation=3)
 
@@ -368,7 +368,7 @@ def test_a_static_member_that_misses_the_round_stays_until_its_session_ends() ->
 def test_members_that_leave_cause_a_rebalance() -> None:
     play = Playbook().stable("a", "b", "c")
     play >> leave("x", "b") << left("x", members=(LeftMember("b", None, E.NONE),))
-    assert play.state is State.PREPARING
+    assert play.state is ClassicGroupState.PREPARING
     play >> join("c1", "c")
     play >> join("a1", "a") << joined("a1", generation=3) << joined("c1", generation=3)
 
@@ -377,7 +377,7 @@ def test_the_last_member_to_leave_leaves_an_empty_group_of_the_next_generation()
     play = Playbook().stable("a", "b")
     play >> leave("x", "a", "b")
     play << left("x", members=(LeftMember("a", None, E.NONE), LeftMember("b", None, E.NONE)))
-    assert (play.state, play.group.generation) == (State.EMPTY, 3)
+    assert (play.state, play.group.generation) == (ClassicGroupState.EMPTY, 3)
     image = play.stored[-1].image
     assert (image.protocol_type, image.protocol, image.leader, image.members) == (
         "consumer",
@@ -393,11 +393,11 @@ def test_one_who_cannot_leave_does_not_keep_others_from_it() -> None:
     play << left(
         "x", members=(LeftMember("ghost", None, E.UNKNOWN_MEMBER_ID), LeftMember("b", None, E.NONE))
     )
-    assert play.state is State.PREPARING
+    assert play.state is ClassicGroupState.PREPARING
     play = Playbook().stable("a")
     play >> leave("x", "ghost")
     play << left("x", members=(LeftMember("ghost", None, E.UNKNOWN_MEMBER_ID),))
-    assert play.state is State.STABLE
+    assert play.state is ClassicGroupState.STABLE
 
 
 def test_a_member_that_leaves_while_it_waits_is_answered() -> None:
@@ -437,7 +437,7 @@ def test_an_administrator_removes_static_members_by_instance_id() -> None:
         ),
     )
     assert set(play.group.members) == {"a"}
-    assert play.state is State.PREPARING
+    assert play.state is ClassicGroupState.PREPARING
 
 
 def test_a_fenced_instance_cannot_make_its_successor_leave() -> None:

@@ -33,7 +33,7 @@ from mockbroker.core.groups.events import (
     Unload,
 )
 from mockbroker.core.groups.machine import handle
-from mockbroker.core.groups.states import TRANSITIONS, State
+from mockbroker.core.groups.states import TRANSITIONS, ClassicGroupState
 from mockbroker_protocol import ErrorCode
 
 PARTITIONS = 7
@@ -50,7 +50,7 @@ class World:
         self.asked = 0
         self.waiting: dict[int, Client] = {}
         self.generation = 0
-        self.moves: set[tuple[State, State]] = set()
+        self.moves: set[tuple[ClassicGroupState, ClassicGroupState]] = set()
         self.owned: dict[int, dict[int, str]] = {}  # generation -> partition -> member
 
     def send(self, client: Client, event_type: type, **fields: Any) -> None:
@@ -77,8 +77,13 @@ class World:
         group = self.group
         members = group.members.values()
         assert group.members_awaiting_join == sum(m.join_callback is not None for m in members)
-        assert (group.state in (State.EMPTY, State.DEAD)) <= (not group.members_awaiting_join)
-        assert all(m.sync_callback is None for m in members) or group.state is State.COMPLETING
+        assert (group.state in (ClassicGroupState.EMPTY, ClassicGroupState.DEAD)) <= (
+            not group.members_awaiting_join
+        )
+        assert (
+            all(m.sync_callback is None for m in members)
+            or group.state is ClassicGroupState.COMPLETING
+        )
         assert (group.leader in group.members) == bool(group.members)
         assert set(group.pending_sync_members) <= set(group.members)
         assert not set(group.pending_join_members) & set(group.members)
@@ -253,7 +258,7 @@ def test_a_group_left_in_peace_becomes_stable(seed: int, delay_ms: int) -> None:
         for client in world.clients:
             client.act()
         world.advance(1_000)
-    assert world.group.state is State.STABLE
+    assert world.group.state is ClassicGroupState.STABLE
     assert all(client.step == "beat" for client in world.clients)
     assignments = [m.assignment for m in world.group.members.values()]
     assert sorted(b"".join(assignments)) == list(range(PARTITIONS))
@@ -265,5 +270,10 @@ def test_the_disorder_reaches_every_kind_of_transition() -> None:
     seen = set()
     for seed in range(30):
         seen |= disorder(seed, 3_000 * (seed % 2)).moves
-    moves = {(s, t) for s, row in TRANSITIONS.items() for t in row.values() if t is not State.DEAD}
+    moves = {
+        (s, t)
+        for s, row in TRANSITIONS.items()
+        for t in row.values()
+        if t is not ClassicGroupState.DEAD
+    }
     assert seen == moves

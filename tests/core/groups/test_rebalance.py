@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.groups.events import Leaver, Moved, Persisted, Protocols, Tick
-from mockbroker.core.groups.states import State
+from mockbroker.core.groups.states import ClassicGroupState
 from mockbroker_protocol import ErrorCode
 from tests.support.group_playbook import (
     REBALANCE_MS,
@@ -32,9 +32,9 @@ def test_one_round_from_empty_to_stable() -> None:
     play >> join("a", member_id_required=False) << joined("a", generation=1)
     play >> sync("a", 1, assignments={"a": b"all"}) << synced("a", assignment=b"all")
     assert [(m.previous, m.state, m.generation) for m in play.moves] == [
-        (State.EMPTY, State.PREPARING, 0),
-        (State.PREPARING, State.COMPLETING, 1),
-        (State.COMPLETING, State.STABLE, 1),
+        (ClassicGroupState.EMPTY, ClassicGroupState.PREPARING, 0),
+        (ClassicGroupState.PREPARING, ClassicGroupState.COMPLETING, 1),
+        (ClassicGroupState.COMPLETING, ClassicGroupState.STABLE, 1),
     ]
 
 
@@ -59,7 +59,7 @@ def test_each_newcomer_prolongs_the_initial_delay_up_to_the_rebalance_timeout() 
     play.after(2_000)  # at 6 s: 2 s are left of 8
     play.done()
     play.after(2_000) << joined("a", generation=1) << joined("b") << joined("c")
-    assert play.state is State.COMPLETING
+    assert play.state is ClassicGroupState.COMPLETING
 
 
 def test_nobody_new_ends_the_initial_delay_even_if_time_is_left() -> None:
@@ -108,7 +108,7 @@ def test_a_group_of_absent_static_members_goes_on_waiting() -> None:
     play >> leave("x", Leaver("b"))
     play.take_all()
     play.after(3 * REBALANCE_MS)
-    assert (play.state, play.group.generation) == (State.PREPARING, 1)
+    assert (play.state, play.group.generation) == (ClassicGroupState.PREPARING, 1)
     play >> join("a1", "a", instance_id="i") << joined("a1", generation=2)
 
 
@@ -122,7 +122,7 @@ def test_a_rebalance_timeout_of_nothing_does_not_spin(rebalance_timeout_ms: int)
     play >> leave("x", Leaver("b"))
     play.take_all()
     play.after(20)
-    assert play.state is State.PREPARING
+    assert play.state is ClassicGroupState.PREPARING
 
 
 def test_sessions_run_while_a_round_waits_for_somebody_else() -> None:
@@ -175,14 +175,14 @@ def test_an_assignment_may_be_asked_for_again() -> None:
     play = Playbook().stable("a", "b")
     play >> sync("b", 2) << synced("b", assignment=b"b")
     play.after(SESSION_MS - 1)
-    assert play.state is State.STABLE
+    assert play.state is ClassicGroupState.STABLE
 
 
 def test_the_assignments_of_followers_are_ignored() -> None:
     play = Playbook().completing("a", "b")
     play >> sync("b", 2, assignments={"a": b"mine", "b": b"mine"})
     play.done()
-    assert play.state is State.COMPLETING
+    assert play.state is ClassicGroupState.COMPLETING
 
 
 def test_a_protocol_other_than_the_chosen_one_is_refused() -> None:
@@ -204,11 +204,11 @@ def test_an_assignment_is_not_in_force_before_it_is_stored() -> None:
     play = Playbook().completing("a", "b")
     play.storing = False
     play >> sync("a", 2, assignments={"b": b"B"})
-    assert play.state is State.COMPLETING
+    assert play.state is ClassicGroupState.COMPLETING
     play >> sync("b", 2)
     play >> Persisted(play.stored[-1], E.NONE) << synced("a", assignment=b"")
     play << synced("b", assignment=b"B")
-    assert play.state is State.STABLE
+    assert play.state is ClassicGroupState.STABLE
 
 
 def test_an_assignment_that_cannot_be_stored_is_an_error_for_all_and_a_new_round() -> None:
@@ -219,7 +219,7 @@ def test_an_assignment_that_cannot_be_stored_is_an_error_for_all_and_a_new_round
     play >> Persisted(play.stored[-1], E.COORDINATOR_NOT_AVAILABLE)
     play << synced("a", E.COORDINATOR_NOT_AVAILABLE, assignment=b"")
     play << synced("b", E.COORDINATOR_NOT_AVAILABLE)
-    assert play.state is State.PREPARING
+    assert play.state is ClassicGroupState.PREPARING
 
 
 def test_an_assignment_stored_too_late_counts_for_nothing() -> None:
@@ -230,18 +230,18 @@ def test_an_assignment_stored_too_late_counts_for_nothing() -> None:
     for error in (E.NONE, E.COORDINATOR_NOT_AVAILABLE):
         play >> Persisted(play.stored[-1], error)
         play.done()
-    assert play.state is State.PREPARING
+    assert play.state is ClassicGroupState.PREPARING
 
 
 def test_who_does_not_sync_in_time_is_out() -> None:
     """The pending-sync timer is as long as the slowest rebalance timeout."""
     play = Playbook().completing("a", "b", session_timeout_ms=REBALANCE_MS * 2)
     play >> sync("a", 2, assignments={"a": b"A"}) << synced("a")
-    assert play.state is State.STABLE
+    assert play.state is ClassicGroupState.STABLE
     play.after(REBALANCE_MS - 1)
-    assert play.state is State.STABLE
+    assert play.state is ClassicGroupState.STABLE
     play.after(1)
-    assert play.state is State.PREPARING
+    assert play.state is ClassicGroupState.PREPARING
     play >> join("a1", "a") << joined("a1", generation=3)
     play >> beat("b", 2) << beaten("b", E.UNKNOWN_MEMBER_ID)
 
@@ -266,7 +266,7 @@ def test_a_silent_member_is_out_after_its_session_and_the_last_one_leaves_an_emp
     play = Playbook().stable("a")
     play.after(SESSION_MS)
     assert [m.reason for m in play.moves[-2:]] == ["session of a has ended", "nobody is left"]
-    assert (play.state, play.group.generation) == (State.EMPTY, 2)
+    assert (play.state, play.group.generation) == (ClassicGroupState.EMPTY, 2)
     assert play.group.deadline_ms() is None
 
 
@@ -305,7 +305,7 @@ def test_a_rebalance_of_many_members_costs_a_fixed_amount_of_work_for_each() -> 
         finally:
             sys.setprofile(None)
         play.take_all()
-        assert play.state is State.STABLE
+        assert play.state is ClassicGroupState.STABLE
         return calls
 
     assert work(400) <= 2.2 * work(200)
@@ -315,5 +315,8 @@ def test_transitions_are_told_with_their_reason() -> None:
     play = Playbook().stable("a")
     play >> join("b", member_id_required=False, reason="a partition was added")
     assert play.moves[-1] == Moved(
-        State.STABLE, State.PREPARING, 1, "member b joins: a partition was added"
+        ClassicGroupState.STABLE,
+        ClassicGroupState.PREPARING,
+        1,
+        "member b joins: a partition was added",
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.configs.alter import Change, Op, alter_incrementally
-from mockbroker.core.configs.resources import ResourceType
+from mockbroker.core.configs.alter import AlterConfigOp, OpType, alter_incrementally
+from mockbroker.core.configs.resources import ConfigResourceType
 from tests.support.replicas import Replicas
 
 RECORD_BYTES = 10_000
@@ -26,9 +26,9 @@ def lagging(**topic_configs: str) -> Replicas:
 def alter(node: Replicas, name: str, value: str, broker: int | str = "") -> None:
     """A dynamic config of one broker, or of all."""
     at = node.cluster.brokers[int(broker or 1)]
-    resource = (int(ResourceType.BROKER), str(broker))
+    resource = (int(ConfigResourceType.BROKER), str(broker))
     alter_incrementally(
-        node.cluster, at, resource, [Change(name, Op.SET, value)], validate_only=False
+        node.cluster, at, resource, [AlterConfigOp(name, OpType.SET, value)], validate_only=False
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.configs.alter import Change, Op, alter_incrementally
+from mockbroker.core.configs.alter import AlterConfigOp, OpType, alter_incrementally
 from mockbroker.core.errors import ApiError
 from mockbroker.core.events import FollowerFetched, IsrChanged, LeaderChanged, ReplicasMoved
 from mockbroker.core.replication.elections import (
@@ -142,7 +142,7 @@ def test_records_acknowledged_under_a_lower_minimum_are_not_lost(resource):
     cluster.stop_broker(3)
     cluster.stop_broker(2)
     assert (partition.isr, partition.elr) == ([1], (2,))
-    lower = Change("min.insync.replicas", Op.SET, "1")
+    lower = AlterConfigOp("min.insync.replicas", OpType.SET, "1")
     alter_incrementally(cluster, cluster.brokers[1], resource, [lower], validate_only=False)
     assert node.sent("one").error_code == 0
     cluster.stop_broker(1)

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from mockbroker.core.security.acls import (
     AclBinding,
     AclFilter,
+    AclOperation,
+    AclPermissionType,
     AclStore,
-    Operation,
     PatternType,
-    Permission,
     ResourceType,
 )
 from mockbroker.core.security.authorizer import StandardAuthorizer
 
-O, P, R = Operation, PatternType, ResourceType  # noqa: E741
+O, P, R = AclOperation, PatternType, ResourceType  # noqa: E741
 
 
 def binding(
@@ -28,8 +28,8 @@ def binding(
     pattern: PatternType = P.LITERAL,
     principal: str = "User:alice",
     host: str = "*",
-    operation: Operation = O.READ,
-    permission: Permission = Permission.ALLOW,
+    operation: AclOperation = O.READ,
+    permission: AclPermissionType = AclPermissionType.ALLOW,
 ) -> AclBinding:
     return AclBinding(kind, name, pattern, principal, host, operation, permission)
 
@@ -69,7 +69,7 @@ def test_a_binding_is_kept_once_and_in_order(store: AclStore) -> None:
         (AclFilter(host="10.0.0.1"), [GROUP]),
         (AclFilter(host="10.0.0.2"), []),
         (AclFilter(operation=O.WRITE), [ALL]),
-        (AclFilter(permission=Permission.DENY), []),
+        (AclFilter(permission=AclPermissionType.DENY), []),
         (AclFilter(R.UNKNOWN), []),
         (AclFilter(pattern_type=P.UNKNOWN), []),
         (AclFilter(operation=O.UNKNOWN), []),
@@ -105,7 +105,7 @@ def test_observers_hear_of_changes_alone(store: AclStore) -> None:
     assert list(store) == [GROUP]
 
 
-@pytest.mark.parametrize("kind", [ResourceType, PatternType, Operation, Permission])
+@pytest.mark.parametrize("kind", [ResourceType, PatternType, AclOperation, AclPermissionType])
 def test_a_code_that_nobody_knows_is_unknown(kind: type[ResourceType]) -> None:
     assert kind(77) is kind.UNKNOWN
     assert kind(-1) is kind.UNKNOWN
@@ -124,7 +124,7 @@ _BINDINGS = st.builds(
     st.sampled_from(["User:alice", "User:*"]),
     st.sampled_from(["*", "10.0.0.1"]),
     st.sampled_from([O.READ, O.WRITE, O.ALL]),
-    st.sampled_from([Permission.ALLOW, Permission.DENY]),
+    st.sampled_from([AclPermissionType.ALLOW, AclPermissionType.DENY]),
 )
 
 

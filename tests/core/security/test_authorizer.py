@@ -8,10 +8,10 @@ from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ConfigError
 from mockbroker.core.security.acls import (
     AclFilter,
+    AclOperation,
+    AclPermissionType,
     AclStore,
-    Operation,
     PatternType,
-    Permission,
     ResourceType,
 )
 from mockbroker.core.security.authorizer import (
@@ -23,8 +23,8 @@ from mockbroker.core.security.authorizer import (
 )
 from tests.core.security.test_acls import binding
 
-O, P, R = Operation, PatternType, ResourceType  # noqa: E741
-DENY = Permission.DENY
+O, P, R = AclOperation, PatternType, ResourceType  # noqa: E741
+DENY = AclPermissionType.DENY
 HERE = "127.0.0.1"
 
 
@@ -35,7 +35,7 @@ def authorizer(*bindings: object, allow_everyone: bool = False) -> StandardAutho
     return made
 
 
-def may(judge: StandardAuthorizer, operation: Operation, name: str = "orders") -> bool:
+def may(judge: StandardAuthorizer, operation: AclOperation, name: str = "orders") -> bool:
     return judge.allows("User:alice", HERE, operation, R.TOPIC, name)
 
 
@@ -67,13 +67,13 @@ ASKED = [o for o in O if o not in (O.UNKNOWN, O.ANY, O.ALL)]
 
 
 @pytest.mark.parametrize("given", IMPLIED, ids=lambda o: o.name)
-def test_some_operations_imply_others_when_allowed(given: Operation) -> None:
+def test_some_operations_imply_others_when_allowed(given: AclOperation) -> None:
     judge = authorizer(binding(operation=given))
     assert {asked for asked in ASKED if may(judge, asked)} == IMPLIED[given]
 
 
 @pytest.mark.parametrize("given", IMPLIED, ids=lambda o: o.name)
-def test_a_denial_implies_nothing(given: Operation) -> None:
+def test_a_denial_implies_nothing(given: AclOperation) -> None:
     judge = authorizer(binding(operation=O.ALL), binding(operation=given, permission=DENY))
     assert [asked for asked in ASKED if not may(judge, asked)] == [given]
 

@@ -12,7 +12,7 @@ from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.snapshot.image import LogImage
 from mockbroker.core.snapshot.logs import (
     BadLogError,
-    LogChange,
+    LogDelta,
     apply,
     change_of,
     changes_of_whole,
@@ -33,12 +33,12 @@ class FiledLog:
         self.filed: ReplicaLog | None = None
         self.bytes_written = 0
 
-    def flush(self) -> LogChange:
+    def flush(self) -> LogDelta:
         change, pieces = change_of(self.kept.log, self.kept.settled, self.stored)
         wire = msgspec.msgpack.encode(change)
         body = b"".join(pieces)
         self.bytes_written = len(body)
-        read = msgspec.msgpack.decode(wire, type=LogChange)
+        read = msgspec.msgpack.decode(wire, type=LogDelta)
         self.filed = apply(self.filed, read, memoryview(body))
         return change
 

@@ -6,16 +6,16 @@ from random import Random
 
 import pytest
 
-from mockbroker.core.configs.alter import Change, Op, alter_incrementally
-from mockbroker.core.configs.resources import ResourceType
+from mockbroker.core.configs.alter import AlterConfigOp, OpType, alter_incrementally
+from mockbroker.core.configs.resources import ConfigResourceType
 from mockbroker.core.errors import ActionError, ApiError
 from mockbroker.core.quotas.client_quotas import entity_of
 from mockbroker.core.security.acls import (
     AclBinding,
     AclFilter,
-    Operation,
+    AclOperation,
+    AclPermissionType,
     PatternType,
-    Permission,
 )
 from mockbroker.core.security.acls import ResourceType as AclType
 from mockbroker.core.security.sasl.scram_credential import ScramMechanism, from_password
@@ -31,7 +31,13 @@ from tests.support.requests import NOW_MS, Node
 from tests.support.stored_clusters import Stored, cluster_state, loaded, revived
 
 ACL = AclBinding(
-    AclType.TOPIC, "t", PatternType.LITERAL, "User:a", "*", Operation.READ, Permission.ALLOW
+    AclType.TOPIC,
+    "t",
+    PatternType.LITERAL,
+    "User:a",
+    "*",
+    AclOperation.READ,
+    AclPermissionType.ALLOW,
 )
 
 
@@ -170,14 +176,18 @@ def test_settings_of_every_kind_are_written(node):
 
     broker = cluster.brokers[1]
     for kind, name, config, value in (
-        (ResourceType.BROKER, "", "message.max.bytes", "5000"),
-        (ResourceType.BROKER, "1", "log.cleaner.threads", "2"),
-        (ResourceType.GROUP, "g", "consumer.session.timeout.ms", "50000"),
-        (ResourceType.CLIENT_METRICS, "m", "interval.ms", "5000"),
-        (ResourceType.TOPIC, "t", "retention.ms", "7"),
+        (ConfigResourceType.BROKER, "", "message.max.bytes", "5000"),
+        (ConfigResourceType.BROKER, "1", "log.cleaner.threads", "2"),
+        (ConfigResourceType.GROUP, "g", "consumer.session.timeout.ms", "50000"),
+        (ConfigResourceType.CLIENT_METRICS, "m", "interval.ms", "5000"),
+        (ConfigResourceType.TOPIC, "t", "retention.ms", "7"),
     ):
         alter_incrementally(
-            cluster, broker, (kind, name), [Change(config, Op.SET, value)], validate_only=False
+            cluster,
+            broker,
+            (kind, name),
+            [AlterConfigOp(config, OpType.SET, value)],
+            validate_only=False,
         )
         written(config)
     cluster.quotas.alter(

@@ -8,13 +8,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from mockbroker.core.txn.events import Loaded
 from mockbroker.core.txn.machine import TransactionMetadata
-from mockbroker.core.txn.states import TRANSITIONS, State
+from mockbroker.core.txn.states import TRANSITIONS, TransactionState
 from mockbroker_protocol import ErrorCode
 from tests.support.txn_play import NEW_PRODUCER_ID, T0, T1, Play, image
 
 VERSIONS = st.sampled_from((0, 2))
 EPOCHS = st.integers(-1, 1)  # from the present one
-PREPARED = {State.PREPARE_COMMIT: "COMMIT", State.PREPARE_ABORT: "ABORT"}
+PREPARED = {TransactionState.PREPARE_COMMIT: "COMMIT", TransactionState.PREPARE_ABORT: "ABORT"}
 
 
 class AnId(RuleBasedStateMachine):
@@ -76,8 +76,8 @@ class AnId(RuleBasedStateMachine):
     def moves_are_those_of_the_table(self) -> None:
         for before, after in self.play.moves:
             steps = set(TRANSITIONS[before].values())
-            if State.PREPARE_EPOCH_FENCE in steps:
-                steps |= set(TRANSITIONS[State.PREPARE_EPOCH_FENCE].values())
+            if TransactionState.PREPARE_EPOCH_FENCE in steps:
+                steps |= set(TRANSITIONS[TransactionState.PREPARE_EPOCH_FENCE].values())
             assert after in steps
         self.play.moves.clear()
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.txn.records import TransactionRecord, key_of, parse, value_of
-from mockbroker.core.txn.states import STATUS_CODES, State
+from mockbroker.core.txn.states import STATUS_CODES, TransactionState
 from mockbroker_protocol.exceptions import DecodeError, UnknownVersionError
 from mockbroker_protocol.records import Record
 from tests.support.txn_play import image
 
 
-@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("state", TransactionState)
 @pytest.mark.parametrize("server_version", [0, 1, 2])
-def test_what_is_written_is_read(state: State, server_version: int) -> None:
+def test_what_is_written_is_read(state: TransactionState, server_version: int) -> None:
     """Below transaction.version 1 producer ids of before and after, and the version, are lost."""
     written = image(
         state,
         previous_producer_id=6,
         next_producer_id=8,
-        partitions=() if state is State.EMPTY else (("t", 0), ("t", 3), ("u", 1)),
+        partitions=() if state is TransactionState.EMPTY else (("t", 0), ("t", 3), ("u", 1)),
     )
     value = value_of(written, server_version)
     assert value[:2] == (b"\0\0" if server_version == 0 else b"\0\1")
@@ -38,7 +38,7 @@ def test_an_empty_id_has_no_partitions_at_all() -> None:
     value = value_of(image(), 2)
     # version, producer id, epoch, timeout, status, partitions: compact null
     assert value[:18].hex() == "0001" + "0000000000000007" + "0005" + "0000ea60" + "00" + "00"
-    assert STATUS_CODES[State.EMPTY] == 0
+    assert STATUS_CODES[TransactionState.EMPTY] == 0
 
 
 def test_a_tombstone_has_no_image() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mockbroker.core.groups import states as classic
 from mockbroker.core.share.states import RecordState
-from mockbroker.core.txn.states import State as TxnState
+from mockbroker.core.txn.states import TransactionState
 from mockbroker.core.views.state_machines import StateMachineView, state_machine_views
 
 MACHINES = {machine.name: machine for machine in state_machine_views()}
@@ -16,14 +16,14 @@ def pairs(machine: StateMachineView) -> dict[tuple[str, str], list[str]]:
 
 def test_a_machine_has_the_states_and_transitions_of_its_table():
     machine = MACHINES["classic group"]
-    assert machine.states == [state.value for state in classic.State]
+    assert machine.states == [state.value for state in classic.ClassicGroupState]
     table = {
         (state.value, after.value)
         for state, row in classic.TRANSITIONS.items()
         for after in row.values()
     }
     assert pairs(machine).keys() == table
-    assert MACHINES["transactional id"].states == [state.value for state in TxnState]
+    assert MACHINES["transactional id"].states == [state.value for state in TransactionState]
     known = {each.name.capitalize() for each in RecordState}
     assert set(MACHINES["share record"].states) == known - {"Archiving"}  # nothing leads to it
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mockbroker.core.security.acls import Operation, PatternType, Permission, ResourceType
+from mockbroker.core.security.acls import AclOperation, AclPermissionType, PatternType, ResourceType
 from mockbroker_protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from mockbroker_protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from mockbroker_protocol.messages.describe_acls import DescribeAclsRequest
 from tests.differential.secured.session import ANY, AclSession, case
 
-O, P, R = Operation, PatternType, ResourceType  # noqa: E741
-ALLOW, DENY = Permission.ALLOW, Permission.DENY
+O, P, R = AclOperation, PatternType, ResourceType  # noqa: E741
+ALLOW, DENY = AclPermissionType.ALLOW, AclPermissionType.DENY
 NONSENSE = 77
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker_protocol.messages import alter_configs as alter
 from mockbroker_protocol.messages import incremental_alter_configs as incremental
 from mockbroker_protocol.messages.add_raft_voter import AddRaftVoterRequest
@@ -62,7 +62,7 @@ from mockbroker_protocol.messages.unregister_broker import UnregisterBrokerReque
 from mockbroker_protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.differential.secured.session import AclSession, case
 
-O, R = Operation, ResourceType  # noqa: E741
+O, R = AclOperation, ResourceType  # noqa: E741
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 SALTED = bytes(range(32))
 

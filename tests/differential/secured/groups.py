@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker_protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from mockbroker_protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mockbroker_protocol.messages.delete_groups import DeleteGroupsRequest
@@ -39,7 +39,7 @@ from mockbroker_protocol.messages.sync_group import SyncGroupRequest
 from tests.differential.secured.session import AclSession, case
 from tests.support.waiting import wait_until
 
-O, R = Operation, ResourceType  # noqa: E741
+O, R = AclOperation, ResourceType  # noqa: E741
 UNKNOWN_ID = bytes(range(16))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker_protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -37,7 +37,7 @@ from mockbroker_protocol.messages.produce import (
 from tests.differential.dialogue import batch
 from tests.differential.secured.session import AclSession, case
 
-O, R = Operation, ResourceType  # noqa: E741
+O, R = AclOperation, ResourceType  # noqa: E741
 UNKNOWN_ID = bytes(range(16))
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from mockbroker.client.connection import Connection
 from mockbroker.core.security.acls import (
     CLUSTER_NAME,
-    Operation,
+    AclOperation,
+    AclPermissionType,
     PatternType,
-    Permission,
     ResourceType,
 )
 from mockbroker_protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -73,13 +73,13 @@ class AclSession(Session):
 
     def allow(
         self,
-        operation: Operation,
+        operation: AclOperation,
         kind: ResourceType,
         name: str = CLUSTER_NAME,
         *,
         user: str = "alice",
         prefixed: bool = False,
-        permission: Permission = Permission.ALLOW,
+        permission: AclPermissionType = AclPermissionType.ALLOW,
         host: str = "*",
     ) -> None:
         """Give a right; it holds everywhere when somebody asks for something again."""
@@ -88,9 +88,9 @@ class AclSession(Session):
         self._create(creation)
         self._unsettled = True
 
-    def deny(self, operation: Operation, kind: ResourceType, name: str, **how: Any) -> None:
+    def deny(self, operation: AclOperation, kind: ResourceType, name: str, **how: Any) -> None:
         """Take a right away, whatever else allows it."""
-        self.allow(operation, kind, name, permission=Permission.DENY, **how)
+        self.allow(operation, kind, name, permission=AclPermissionType.DENY, **how)
 
     def clear(self) -> None:
         """Remove every right."""
@@ -109,7 +109,7 @@ class AclSession(Session):
         for _ in range(2):
             self._dummies += 1
             name = f"{self.name}-{self._dummies}"
-            allow = (Operation.READ, Permission.ALLOW)
+            allow = (AclOperation.READ, AclPermissionType.ALLOW)
             self._create(AclCreation(GROUP, name, PatternType.LITERAL, "User:nobody", "*", *allow))
             wanted = DescribeAclsRequest(GROUP, name, PatternType.LITERAL, None, None, ANY, ANY)
             wait_until(partial(self._finds, wanted), what=f"{name} is seen")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from tests.differential.secured.session import AclSession, case
 from tests.support.share_states import (
@@ -27,12 +27,12 @@ def states_of_share_partitions_are_for_brokers(session: AclSession) -> None:
     )
     for request, version in requests:
         session.ask(request, version, label="nothing")
-    session.allow(Operation.READ, ResourceType.GROUP, "g")
-    session.allow(Operation.ALTER, ResourceType.CLUSTER)
+    session.allow(AclOperation.READ, ResourceType.GROUP, "g")
+    session.allow(AclOperation.ALTER, ResourceType.CLUSTER)
     for request, version in requests:
         session.ask(request, version, label="the group, and alter")
     key = "g:AAAAAAAAAAAAAAAAAAAACQ:0"
     session.ask(FindCoordinatorRequest(key_type=2, coordinator_keys=[key]), 6)
-    session.allow(Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
+    session.allow(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER)
     find = FindCoordinatorRequest(key_type=2, coordinator_keys=[key])
     session.without_error(find, 6, lambda answer: answer.coordinators[0].error_code)

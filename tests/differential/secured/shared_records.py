@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.acls import AclOperation
 from tests.differential.cases.share_fetch import UNKNOWN_ID
 from tests.differential.cases.share_groups import altering
 from tests.differential.dialogue import batch, produce_request
@@ -45,11 +45,11 @@ def share_requests_need_the_group(session: AclSession) -> None:
     accept: Wanted = {0: [(0, 0, [ACCEPT])]}
     user.fetch({0: []}, epoch=0, label="nothing")
     user.ack(accept, epoch=1, label="nothing")
-    session.allow(Operation.READ, TOPIC, topic)
-    session.allow(Operation.DESCRIBE, GROUP, group)
+    session.allow(AclOperation.READ, TOPIC, topic)
+    session.allow(AclOperation.DESCRIBE, GROUP, group)
     user.fetch({0: []}, epoch=0, label="the topic")
     user.ack(accept, epoch=1, label="the topic")
-    session.allow(Operation.READ, GROUP, group)
+    session.allow(AclOperation.READ, GROUP, group)
     user.fetch({0: []}, epoch=0, label="both")
     user.ack(accept, label="both")
     user.look({0: [(1, 1, [ACCEPT])]}, label="both")
@@ -62,9 +62,9 @@ def share_requests_need_their_topics(session: AclSession) -> None:
     group = share(session, mine, other)
     fill(session, mine)
     fill(session, other)
-    session.allow(Operation.READ, GROUP, group)
-    session.allow(Operation.READ, TOPIC, mine)
-    session.allow(Operation.DESCRIBE, TOPIC, other)
+    session.allow(AclOperation.READ, GROUP, group)
+    session.allow(AclOperation.READ, TOPIC, mine)
+    session.allow(AclOperation.DESCRIBE, TOPIC, other)
     user = User(session, group, mine)
     user.fetch({0: []}, epoch=0, label="mine")
     others = session.topic_id(other)
@@ -77,7 +77,7 @@ def share_requests_need_their_topics(session: AclSession) -> None:
     user.ack(topics=[ack_topic(others, {0: []})], label="of the other, empty")
     user.ack(topics=[ack_topic(others, {5: [(0, 0, [ACCEPT])]})], label="of no partition")
     user.look(label="still there")
-    session.deny(Operation.READ, TOPIC, mine)
+    session.deny(AclOperation.READ, TOPIC, mine)
     user.look(label="no more")
     user.ack({0: [(1, 1, [ACCEPT])]}, label="no more")
     user.leave()
@@ -89,8 +89,8 @@ def share_requests_with_unknown_topics(session: AclSession) -> None:
     topic = session.topic()
     group = share(session, topic)
     fill(session, topic)
-    session.allow(Operation.READ, GROUP, group)
-    session.allow(Operation.READ, TOPIC, topic)
+    session.allow(AclOperation.READ, GROUP, group)
+    session.allow(AclOperation.READ, TOPIC, topic)
     user = User(session, group, topic)
     accept: Wanted = {0: [(0, 0, [ACCEPT])]}
     user.fetch({0: []}, epoch=0, label="opens")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker_protocol.messages.create_delegation_token import (
     CreatableRenewers,
     CreateDelegationTokenRequest,
@@ -22,7 +22,7 @@ from tests.differential.secured.session import AclSession, case
 from tests.support.sasl import SaslConnection
 from tests.support.waiting import wait_until
 
-O, R = Operation, ResourceType  # noqa: E741
+O, R = AclOperation, ResourceType  # noqa: E741
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 ALICE, BOB = ("User", "alice"), ("User", "bob")
 

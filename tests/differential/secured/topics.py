@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker_protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
@@ -17,7 +17,7 @@ from mockbroker_protocol.messages.describe_topic_partitions import (
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.differential.secured.session import AclSession, case
 
-O, R = Operation, ResourceType  # noqa: E741
+O, R = AclOperation, ResourceType  # noqa: E741
 UNKNOWN_ID = bytes(range(16))
 
 

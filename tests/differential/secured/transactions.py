@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker_protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from mockbroker_protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -25,7 +25,7 @@ from mockbroker_protocol.messages.write_txn_markers import (
 )
 from tests.differential.secured.session import AclSession, case
 
-O, R = Operation, ResourceType  # noqa: E741
+O, R = AclOperation, ResourceType  # noqa: E741
 IDEMPOTENT = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
 
 

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 from msgspec.structs import replace
 
-from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker.core.security.authorizer import STANDARD_AUTHORIZER
 from mockbroker.handlers import load_all
 from mockbroker.handlers.authorization import RequiredAcl, authorized
@@ -56,14 +56,14 @@ class Recorder:
         self._allowed = allowed
 
     def allows(
-        self, principal: str, host: str, operation: Operation, kind: ResourceType, name: str
+        self, principal: str, host: str, operation: AclOperation, kind: ResourceType, name: str
     ) -> bool:
         acl = RequiredAcl(operation, kind)
         self.asked.add(acl)
         return self._allowed(acl)
 
     def allows_on_any(
-        self, principal: str, host: str, operation: Operation, kind: ResourceType
+        self, principal: str, host: str, operation: AclOperation, kind: ResourceType
     ) -> bool:
         return self.allows(principal, host, operation, kind, "")
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.configs.resources import ResourceType, overrides_of, set_overrides
+from mockbroker.core.configs.resources import ConfigResourceType, overrides_of, set_overrides
 from mockbroker.core.journal.entries import Entry
 from mockbroker.core.journal.journal import Journal
 from mockbroker.pipeline.past.fold import Fold
@@ -22,24 +22,24 @@ from mockbroker_protocol.records import BatchHeader, Record, build_batch
 TOPICS = ("a", "b")
 VALUES = ("1000", "2000", None)
 RESOURCES = (
-    (ResourceType.TOPIC, "a", "retention.ms"),
-    (ResourceType.TOPIC, "a", "segment.ms"),
-    (ResourceType.TOPIC, "b", "retention.ms"),
-    (ResourceType.BROKER, "", "log.retention.ms"),
-    (ResourceType.BROKER, "2", "log.cleaner.threads"),
-    (ResourceType.BROKER, "2", "ssl.keystore.password"),
-    (ResourceType.BROKER, "2", "of.a.plugin"),
-    (ResourceType.GROUP, "g", "consumer.session.timeout.ms"),
-    (ResourceType.CLIENT_METRICS, "m", "interval.ms"),
+    (ConfigResourceType.TOPIC, "a", "retention.ms"),
+    (ConfigResourceType.TOPIC, "a", "segment.ms"),
+    (ConfigResourceType.TOPIC, "b", "retention.ms"),
+    (ConfigResourceType.BROKER, "", "log.retention.ms"),
+    (ConfigResourceType.BROKER, "2", "log.cleaner.threads"),
+    (ConfigResourceType.BROKER, "2", "ssl.keystore.password"),
+    (ConfigResourceType.BROKER, "2", "of.a.plugin"),
+    (ConfigResourceType.GROUP, "g", "consumer.session.timeout.ms"),
+    (ConfigResourceType.CLIENT_METRICS, "m", "interval.ms"),
 )
 Step: TypeAlias = Callable[[Cluster], None]
 
 
-def alter(resource: tuple[ResourceType, str, str], value: str | None) -> Step:
+def alter(resource: tuple[ConfigResourceType, str, str], value: str | None) -> Step:
     kind, name, config = resource
 
     def step(cluster: Cluster) -> None:
-        if kind is ResourceType.TOPIC and name not in cluster.topics:
+        if kind is ConfigResourceType.TOPIC and name not in cluster.topics:
             return
         kept = {k: v for k, v in overrides_of(cluster, kind, name).items() if k != config}
         set_overrides(cluster, kind, name, kept if value is None else {**kept, config: value})

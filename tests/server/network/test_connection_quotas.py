@@ -6,8 +6,8 @@ import pytest
 
 from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker.core.configs.alter import Change, Op, alter_incrementally
-from mockbroker.core.configs.resources import ResourceType
+from mockbroker.core.configs.alter import AlterConfigOp, OpType, alter_incrementally
+from mockbroker.core.configs.resources import ConfigResourceType
 from mockbroker.core.errors import ConfigError
 from mockbroker.server.config import ListenerSpec, ServerError
 from mockbroker.server.network import connection_quotas
@@ -77,8 +77,8 @@ def test_a_raised_limit_lets_the_waiting_client_in():
 
         def raise_limit(cluster: CoreCluster) -> None:
             broker = next(iter(cluster.brokers.values()))
-            change = Change("max.connections", Op.SET, "2")
-            every_broker = (int(ResourceType.BROKER), "")
+            change = AlterConfigOp("max.connections", OpType.SET, "2")
+            every_broker = (int(ConfigResourceType.BROKER), "")
             alter_incrementally(cluster, broker, every_broker, [change], validate_only=False)
 
         kafka.call(raise_limit)
@@ -124,9 +124,9 @@ def alter(kafka: Cluster, name: str, value: str) -> None:
     """A dynamic config of broker 1."""
 
     def altered(cluster: CoreCluster) -> None:
-        change = Change(name, Op.SET, value)
+        change = AlterConfigOp(name, OpType.SET, value)
         alter_incrementally(
-            cluster, cluster.brokers[1], (int(ResourceType.BROKER), "1"), [change],
+            cluster, cluster.brokers[1], (int(ConfigResourceType.BROKER), "1"), [change],
             validate_only=False,
         )  # fmt: skip
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from mockbroker import Cluster
 from mockbroker.client import Client
-from mockbroker.core.snapshot.changes import Changes
+from mockbroker.core.snapshot.changes import ClusterDelta
 from mockbroker.core.snapshot.frames import (
     FILE_HEADER,
     Frame,
@@ -380,7 +380,7 @@ def test_a_file_that_contradicts_itself_is_refused_in_words(changed_frames, seed
     draw = Random(seed)
     number = draw.randrange(len(frames))
     tree = msgspec.msgpack.decode(frames[number].head)
-    settings_at = Changes.__struct_fields__.index("settings")
+    settings_at = ClusterDelta.__struct_fields__.index("settings")
     if tree[settings_at] and draw.random() < 0.3:
         inner = msgspec.msgpack.decode(tree[settings_at])
         tree[settings_at] = msgspec.msgpack.encode(mutated(inner, draw))

@@ -34,7 +34,7 @@ from mockbroker.core.groups.events import (
 )
 from mockbroker.core.groups.machine import handle
 from mockbroker.core.groups.records import GroupRecord, group_metadata, parse
-from mockbroker.core.groups.states import TRANSITIONS, State
+from mockbroker.core.groups.states import TRANSITIONS, ClassicGroupState
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record
 from tests.simulation.exhaustive.classic_clients import (
@@ -178,7 +178,10 @@ class ClassicGroupWorld(ExploredWorld):
         if error is NONE:
             must(client.generation == group.generation, "a commit is of the present generation")
             must(client.member_id in group.members, "a commit comes from a member")
-            must(group.state is not State.COMPLETING, "no commit while assignments are awaited")
+            must(
+                group.state is not ClassicGroupState.COMPLETING,
+                "no commit while assignments are awaited",
+            )
         self._learn(client, error)
 
     def on_leave(self, index: int) -> None:
@@ -329,7 +332,10 @@ class ClassicGroupWorld(ExploredWorld):
         must(joins | syncs == set(self.waiting), "the group remembers whoever waits")
         must(group.members_awaiting_join == len(joins), "those who wait to join are counted")
         must((group.leader in group.members) == bool(members), "a group with members has a leader")
-        must(group.state is not State.EMPTY or not members, "an Empty group has no members")
+        must(
+            group.state is not ClassicGroupState.EMPTY or not members,
+            "an Empty group has no members",
+        )
         must(not joins or self._join_will_end(), "a wait for the join phase has an end")
         must(not syncs or self._sync_will_end(), "a wait for an assignment has an end")
         due_ms = group.deadline_ms()
@@ -350,19 +356,21 @@ class ClassicGroupWorld(ExploredWorld):
                         member.member_id, member.instance_id, generation, now_ms
                     )
                     must(error is not NONE, "a commit of another generation is refused")
-        if group.state is State.STABLE:
+        if group.state is ClassicGroupState.STABLE:
             self._check_stable()
 
     def _join_will_end(self) -> bool:
         group = self.group
-        if group.state is State.PREPARING:
+        if group.state is ClassicGroupState.PREPARING:
             return group.join_deadline_ms is not None
         return any(persist.replaced is not None for persist in self.on_the_way)
 
     def _sync_will_end(self) -> bool:
         group = self.group
         awaited = any(persist.assignments is not None for persist in self.on_the_way)
-        return group.state is State.COMPLETING and (group.sync_deadline_ms is not None or awaited)
+        return group.state is ClassicGroupState.COMPLETING and (
+            group.sync_deadline_ms is not None or awaited
+        )
 
     def _check_stable(self) -> None:
         group = self.group
@@ -400,7 +408,7 @@ class ClassicGroupWorld(ExploredWorld):
     def _in_order(self) -> bool:
         group = self.group
         return (
-            group.state is State.STABLE
+            group.state is ClassicGroupState.STABLE
             and not self.waiting
             and all(client.step == "heartbeat" for client in self.clients)
             and sorted(c.member_id for c in self.clients) == sorted(group.members)

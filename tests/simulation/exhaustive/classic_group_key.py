@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from mockbroker.core.groups.events import GroupImage
-from mockbroker.core.groups.states import State
+from mockbroker.core.groups.states import ClassicGroupState
 from tests.simulation.exhaustive.classic_clients import WaitingRequest
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def state_key(world: ClassicGroupWorld) -> object:
     )
     return (
         group.state.value,
-        group.previous_state is State.EMPTY,
+        group.previous_state is ClassicGroupState.EMPTY,
         world.settings.initial_rebalance_delay_ms,
         world.log_behind,
         newest == 0,

@@ -29,7 +29,7 @@ from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSetting
 from mockbroker.core.groups.consumer.machine import handle
 from mockbroker.core.groups.consumer.members import ConsumerMember
 from mockbroker.core.groups.consumer.records import RECORD_TYPES
-from mockbroker.core.groups.consumer.states import GroupState, MemberState
+from mockbroker.core.groups.consumer.states import ConsumerGroupState, MemberState
 from mockbroker.core.groups.events import ConsumerResult, Loaded, Reply, Tick
 from mockbroker.core.groups.modern.events import (
     JOIN_EPOCH,
@@ -376,7 +376,7 @@ class ConsumerGroupWorld(ExploredWorld):
         owned = [partition for client in self.clients for partition in client.owned]
         wanted = self.topics.partitions({name for c in self.clients for name in c.topics})
         return (
-            group.state is GroupState.STABLE
+            group.state is ConsumerGroupState.STABLE
             and all(client.epoch == group.epoch for client in self.clients)
             and sorted(c.member_id for c in self.clients) == sorted(group.members)
             and sorted(owned) == sorted(wanted)

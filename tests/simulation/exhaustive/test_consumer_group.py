@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.core.groups.consumer import classic, heartbeat, reconcile
 from mockbroker.core.groups.consumer.group import ConsumerGroup
-from mockbroker.core.groups.consumer.states import GroupState, MemberState
+from mockbroker.core.groups.consumer.states import ConsumerGroupState, MemberState
 from tests.simulation.exhaustive.consumer_group import ConsumerGroupWorld
 from tests.simulation.exhaustive.explorer import Counterexample, explore
 
@@ -24,7 +24,7 @@ def counterexample(depth: int, beginnings: tuple[str, ...], settle_every: int = 
 def test_the_stable_beginning_is_a_stable_group_of_three():
     world = ConsumerGroupWorld.begin(*STABLE)
     assert len(world.group.members) == 3
-    assert world.group.state is GroupState.STABLE
+    assert world.group.state is ConsumerGroupState.STABLE
 
 
 def test_the_third_beginning_has_a_member_with_something_to_give_up():

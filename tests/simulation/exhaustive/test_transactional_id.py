@@ -7,7 +7,7 @@ import pytest
 from mockbroker.core.txn import machine
 from mockbroker.core.txn.events import AddPartitions, Marked
 from mockbroker.core.txn.machine import TransactionMetadata
-from mockbroker.core.txn.states import ANSWERS, State, TxnAction, TxnRequest
+from mockbroker.core.txn.states import ANSWERS, TransactionState, TxnAction, TxnRequest
 from tests.simulation.exhaustive.explorer import Counterexample, explore
 from tests.simulation.exhaustive.transactional_id import TransactionalIdWorld
 
@@ -28,12 +28,14 @@ def counterexample(depth: int, beginnings: tuple[str, ...], settle_every: int = 
 def test_the_open_beginnings_have_a_record_in_a_transaction(beginning: tuple[str, ...]):
     world = TransactionalIdWorld.begin(*beginning)
     assert world.id is not None
-    assert world.id.state is State.ONGOING
+    assert world.id.state is TransactionState.ONGOING
     assert [entry.open for entry in world.entries.values()] == [1]
 
 
 def test_a_commit_that_is_confirmed_after_an_abort_is_found(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(ANSWERS[State.COMPLETE_ABORT], TxnRequest.TV1_COMMIT, TxnAction.REPEAT)
+    monkeypatch.setitem(
+        ANSWERS[TransactionState.COMPLETE_ABORT], TxnRequest.TV1_COMMIT, TxnAction.REPEAT
+    )
     found = counterexample(5, OPEN_FIRST)
     assert found.violation == "an end is confirmed only if it is what was decided"
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from mockbroker.core.txn.events import TransactionImage
-from mockbroker.core.txn.states import State
+from mockbroker.core.txn.states import TransactionState
 from tests.simulation.exhaustive.transaction_parties import NEVER_OPENED
 from tests.simulation.exhaustive.world import must
 
 # Whether the end that a state belongs to is a commit.
-PREPARED = {State.PREPARE_COMMIT: True, State.PREPARE_ABORT: False}
-COMPLETE = {State.COMPLETE_COMMIT: True, State.COMPLETE_ABORT: False}
+PREPARED = {TransactionState.PREPARE_COMMIT: True, TransactionState.PREPARE_ABORT: False}
+COMPLETE = {TransactionState.COMPLETE_COMMIT: True, TransactionState.COMPLETE_ABORT: False}
 
 
 class TransactionLog:
@@ -34,9 +34,9 @@ class TransactionLog:
         if image is not None and before is not None and image.producer_id == before.producer_id:
             must(image.epoch >= before.epoch, "the epoch in the log only rises")
         if image is not None:
-            if image.state is State.ONGOING and state is not State.ONGOING:
+            if image.state is TransactionState.ONGOING and state is not TransactionState.ONGOING:
                 self.transaction += 1
-            elif image.state in PREPARED and state is State.ONGOING:
+            elif image.state in PREPARED and state is TransactionState.ONGOING:
                 must(self.transaction not in self.decisions, "a transaction is decided once")
                 self.decisions[self.transaction] = PREPARED[image.state]
             elif image.state in COMPLETE:

@@ -44,7 +44,7 @@ from mockbroker.core.txn.machine import (
     new_image,
 )
 from mockbroker.core.txn.records import key_of, parse, value_of
-from mockbroker.core.txn.states import State
+from mockbroker.core.txn.states import TransactionState
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record
 from tests.simulation.exhaustive.transaction_log import PREPARED, TransactionLog
@@ -187,7 +187,7 @@ class TransactionalIdWorld(ExploredWorld):
         verdict = self.id.verify(client.producer_id, client.epoch, (partition,))
         if verdict != [NONE]:
             return
-        must(self.id.state is State.ONGOING, "only what is open can be written to")
+        must(self.id.state is TransactionState.ONGOING, "only what is open can be written to")
         self._entry(partition, client.producer_id).write(client.epoch, self.log.transaction)
 
     def on_commit(self, index: int, lost: str = "") -> None:
@@ -376,7 +376,7 @@ class TransactionalIdWorld(ExploredWorld):
         assert self.id is not None
         in_force = (self.id.producer_id, self.id.epoch)
         must((callback.producer_id, callback.epoch) == in_force, "an old epoch adds nothing")
-        must(self.id.state is State.ONGOING, "what is added is in an open transaction")
+        must(self.id.state is TransactionState.ONGOING, "what is added is in an open transaction")
         must(callback.partition in self.id.partitions, "what is added is in the transaction")
         self.clients[callback.client].transaction = self.log.transaction
 
@@ -412,7 +412,7 @@ class TransactionalIdWorld(ExploredWorld):
                 missing or self.on_the_way is not None or transaction.deadline_ms() is not None,
                 "a decision will be completed",
             )
-        if transaction.state is State.ONGOING:
+        if transaction.state is TransactionState.ONGOING:
             must(transaction.deadline_ms() is not None, "an open transaction will time out")
         for entry in self.entries.values():
             decided = self.log.decisions.get(entry.open)
@@ -439,7 +439,7 @@ class TransactionalIdWorld(ExploredWorld):
         self.on_commit(0)
         self._run_errands()
         assert self.id is not None
-        must(self.id.state is State.COMPLETE_COMMIT, "a producer in peace commits")
+        must(self.id.state is TransactionState.COMPLETE_COMMIT, "a producer in peace commits")
         must(not any(e.open for e in self.entries.values()), "in peace nothing is left open")
 
     def _run_errands(self) -> None:

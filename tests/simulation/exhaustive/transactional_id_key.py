@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.txn.events import NO_PRODUCER_ID, TransactionImage
 from mockbroker.core.txn.machine import EPOCH_MAX, TransactionMetadata
-from mockbroker.core.txn.states import State
+from mockbroker.core.txn.states import TransactionState
 from tests.simulation.exhaustive.transaction_parties import (
     NEVER_OPENED,
     ProducerClient,
@@ -107,7 +107,7 @@ def _machine(world: TransactionalIdWorld, transaction: TransactionMetadata) -> o
 def _image(world: TransactionalIdWorld, image: TransactionImage | None) -> object:
     if image is None:
         return None
-    open_ms = image.start_ms - world.now_ms if image.state is State.ONGOING else None
+    open_ms = image.start_ms - world.now_ms if image.state is TransactionState.ONGOING else None
     return (
         image.state.value,
         _pair(world, image.producer_id, image.epoch),

@@ -49,8 +49,8 @@ def decided_is_not_carried_on() -> Planting:
 def loading_aborts() -> Planting:
     return rewritten(
         TransactionMetadata._complete,
-        "committed=self.state is State.PREPARE_COMMIT",
-        "committed=self.state is State.PREPARE_COMMIT and self._event is not None",
+        "committed=self.state is TransactionState.PREPARE_COMMIT",
+        "committed=self.state is TransactionState.PREPARE_COMMIT and self._event is not None",
     )
 
 

@@ -27,8 +27,8 @@ from mockbroker.core.groups.consumer.states import (
     DELETE_ANSWERS,
     GROUP_STATES,
     MIGRATION_POLICIES,
+    ConsumerGroupState,
     GroupFacts,
-    GroupState,
     MemberState,
     MigrationPolicy,
 )
@@ -114,9 +114,9 @@ class ConsumerGroup(
     # ----------------------------------------------------------------------------------- queries
 
     @property
-    def state(self) -> GroupState:
+    def state(self) -> ConsumerGroupState:
         if self.dead:
-            return GroupState.DEAD
+            return ConsumerGroupState.DEAD
         reconciled = all(m.is_reconciled(self.assignment_epoch) for m in self.members.values())
         facts = GroupFacts(bool(self.members), self.epoch <= self.assignment_epoch, reconciled)
         return GROUP_STATES[facts]

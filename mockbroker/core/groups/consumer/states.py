@@ -34,7 +34,7 @@ from typing import NamedTuple
 from mockbroker_protocol import ErrorCode
 
 
-class GroupState(Enum):
+class ConsumerGroupState(Enum):
     """States, with their names in ConsumerGroupDescribe and ListGroups."""
 
     EMPTY = "Empty"
@@ -53,24 +53,24 @@ class GroupFacts(NamedTuple):
 
 
 # Total over the facts. A Dead group is removed from the shard's table.
-GROUP_STATES: dict[GroupFacts, GroupState] = {
-    GroupFacts(False, False, False): GroupState.EMPTY,
-    GroupFacts(False, False, True): GroupState.EMPTY,
-    GroupFacts(False, True, False): GroupState.EMPTY,
-    GroupFacts(False, True, True): GroupState.EMPTY,
-    GroupFacts(True, False, False): GroupState.ASSIGNING,
-    GroupFacts(True, False, True): GroupState.ASSIGNING,
-    GroupFacts(True, True, False): GroupState.RECONCILING,
-    GroupFacts(True, True, True): GroupState.STABLE,
+GROUP_STATES: dict[GroupFacts, ConsumerGroupState] = {
+    GroupFacts(False, False, False): ConsumerGroupState.EMPTY,
+    GroupFacts(False, False, True): ConsumerGroupState.EMPTY,
+    GroupFacts(False, True, False): ConsumerGroupState.EMPTY,
+    GroupFacts(False, True, True): ConsumerGroupState.EMPTY,
+    GroupFacts(True, False, False): ConsumerGroupState.ASSIGNING,
+    GroupFacts(True, False, True): ConsumerGroupState.ASSIGNING,
+    GroupFacts(True, True, False): ConsumerGroupState.RECONCILING,
+    GroupFacts(True, True, True): ConsumerGroupState.STABLE,
 }
 
 # DeleteGroups: only an Empty group may be deleted.
-DELETE_ANSWERS: dict[GroupState, ErrorCode] = {
-    GroupState.EMPTY: ErrorCode.NONE,
-    GroupState.ASSIGNING: ErrorCode.NON_EMPTY_GROUP,
-    GroupState.RECONCILING: ErrorCode.NON_EMPTY_GROUP,
-    GroupState.STABLE: ErrorCode.NON_EMPTY_GROUP,
-    GroupState.DEAD: ErrorCode.GROUP_ID_NOT_FOUND,
+DELETE_ANSWERS: dict[ConsumerGroupState, ErrorCode] = {
+    ConsumerGroupState.EMPTY: ErrorCode.NONE,
+    ConsumerGroupState.ASSIGNING: ErrorCode.NON_EMPTY_GROUP,
+    ConsumerGroupState.RECONCILING: ErrorCode.NON_EMPTY_GROUP,
+    ConsumerGroupState.STABLE: ErrorCode.NON_EMPTY_GROUP,
+    ConsumerGroupState.DEAD: ErrorCode.GROUP_ID_NOT_FOUND,
 }
 
 

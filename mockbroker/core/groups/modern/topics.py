@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.metadata.image import MetadataImage
     from mockbroker.core.metadata.topic import Topic
 
 HASH_BYTES = 8
@@ -66,7 +66,7 @@ class ImageHolder(Protocol):
     """A broker or a cluster: an object with a metadata image."""
 
     @property
-    def image(self) -> Image: ...
+    def image(self) -> MetadataImage: ...
 
 
 class ClusterTopics:

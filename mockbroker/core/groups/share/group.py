@@ -27,7 +27,7 @@ from mockbroker.core.groups.share.states import (
     EMPTY_ANSWERS,
     GROUP_STATES,
     GroupFacts,
-    GroupState,
+    ShareGroupState,
 )
 from mockbroker_protocol import ErrorCode
 
@@ -69,7 +69,7 @@ class ShareGroup(ModernGroup[ShareSettings, ShareMember, Target, Effect]):
     # ----------------------------------------------------------------------------------- queries
 
     @property
-    def state(self) -> GroupState:
+    def state(self) -> ShareGroupState:
         return GROUP_STATES[GroupFacts(self.dead, bool(self.members))]
 
     @property

@@ -31,7 +31,7 @@ from typing import NamedTuple
 from mockbroker_protocol import ErrorCode
 
 
-class GroupState(Enum):
+class ShareGroupState(Enum):
     """States, with their names in ShareGroupDescribe and ListGroups."""
 
     EMPTY = "Empty"
@@ -47,18 +47,18 @@ class GroupFacts(NamedTuple):
 
 
 # Total over the facts. A Dead group is removed from the shard's table.
-GROUP_STATES: dict[GroupFacts, GroupState] = {
-    GroupFacts(deleted=False, has_members=False): GroupState.EMPTY,
-    GroupFacts(deleted=False, has_members=True): GroupState.STABLE,
-    GroupFacts(deleted=True, has_members=False): GroupState.DEAD,
-    GroupFacts(deleted=True, has_members=True): GroupState.DEAD,
+GROUP_STATES: dict[GroupFacts, ShareGroupState] = {
+    GroupFacts(deleted=False, has_members=False): ShareGroupState.EMPTY,
+    GroupFacts(deleted=False, has_members=True): ShareGroupState.STABLE,
+    GroupFacts(deleted=True, has_members=False): ShareGroupState.DEAD,
+    GroupFacts(deleted=True, has_members=True): ShareGroupState.DEAD,
 }
 
 # DeleteGroups, DeleteShareGroupOffsets and AlterShareGroupOffsets: only of an Empty group.
-EMPTY_ANSWERS: dict[GroupState, ErrorCode] = {
-    GroupState.EMPTY: ErrorCode.NONE,
-    GroupState.STABLE: ErrorCode.NON_EMPTY_GROUP,
-    GroupState.DEAD: ErrorCode.GROUP_ID_NOT_FOUND,
+EMPTY_ANSWERS: dict[ShareGroupState, ErrorCode] = {
+    ShareGroupState.EMPTY: ErrorCode.NONE,
+    ShareGroupState.STABLE: ErrorCode.NON_EMPTY_GROUP,
+    ShareGroupState.DEAD: ErrorCode.GROUP_ID_NOT_FOUND,
 }
 
 MEMBER_STABLE = 0  # the state in each record of a member (MemberState.STABLE)

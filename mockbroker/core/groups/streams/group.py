@@ -33,8 +33,8 @@ from mockbroker.core.groups.streams.states import (
     DELETE_ANSWERS,
     GROUP_STATES,
     GroupFacts,
-    GroupState,
     MemberState,
+    StreamsGroupState,
 )
 from mockbroker.core.groups.streams.tasks import NO_TASKS, NOTHING_OWNED, Tasks
 from mockbroker.core.groups.streams.topology import Topology
@@ -104,9 +104,9 @@ class StreamsGroup(ModernGroup[StreamsSettings, StreamsMember, Tasks, Effect]):
     # ----------------------------------------------------------------------------------- queries
 
     @property
-    def state(self) -> GroupState:
+    def state(self) -> StreamsGroupState:
         if self.dead:
-            return GroupState.DEAD
+            return StreamsGroupState.DEAD
         return GROUP_STATES[
             GroupFacts(
                 bool(self.members),

@@ -38,7 +38,7 @@ from typing import NamedTuple
 from mockbroker_protocol import ErrorCode
 
 
-class GroupState(Enum):
+class StreamsGroupState(Enum):
     """States, with their names in StreamsGroupDescribe and ListGroups."""
 
     EMPTY = "Empty"
@@ -59,33 +59,33 @@ class GroupFacts(NamedTuple):
 
 
 # Total over the facts. A Dead group is removed from the shard's table.
-GROUP_STATES: dict[GroupFacts, GroupState] = {
-    GroupFacts(False, False, False, False): GroupState.EMPTY,
-    GroupFacts(False, False, False, True): GroupState.EMPTY,
-    GroupFacts(False, False, True, False): GroupState.EMPTY,
-    GroupFacts(False, False, True, True): GroupState.EMPTY,
-    GroupFacts(False, True, False, False): GroupState.EMPTY,
-    GroupFacts(False, True, False, True): GroupState.EMPTY,
-    GroupFacts(False, True, True, False): GroupState.EMPTY,
-    GroupFacts(False, True, True, True): GroupState.EMPTY,
-    GroupFacts(True, False, False, False): GroupState.NOT_READY,
-    GroupFacts(True, False, False, True): GroupState.NOT_READY,
-    GroupFacts(True, False, True, False): GroupState.NOT_READY,
-    GroupFacts(True, False, True, True): GroupState.NOT_READY,
-    GroupFacts(True, True, False, False): GroupState.ASSIGNING,
-    GroupFacts(True, True, False, True): GroupState.ASSIGNING,
-    GroupFacts(True, True, True, False): GroupState.RECONCILING,
-    GroupFacts(True, True, True, True): GroupState.STABLE,
+GROUP_STATES: dict[GroupFacts, StreamsGroupState] = {
+    GroupFacts(False, False, False, False): StreamsGroupState.EMPTY,
+    GroupFacts(False, False, False, True): StreamsGroupState.EMPTY,
+    GroupFacts(False, False, True, False): StreamsGroupState.EMPTY,
+    GroupFacts(False, False, True, True): StreamsGroupState.EMPTY,
+    GroupFacts(False, True, False, False): StreamsGroupState.EMPTY,
+    GroupFacts(False, True, False, True): StreamsGroupState.EMPTY,
+    GroupFacts(False, True, True, False): StreamsGroupState.EMPTY,
+    GroupFacts(False, True, True, True): StreamsGroupState.EMPTY,
+    GroupFacts(True, False, False, False): StreamsGroupState.NOT_READY,
+    GroupFacts(True, False, False, True): StreamsGroupState.NOT_READY,
+    GroupFacts(True, False, True, False): StreamsGroupState.NOT_READY,
+    GroupFacts(True, False, True, True): StreamsGroupState.NOT_READY,
+    GroupFacts(True, True, False, False): StreamsGroupState.ASSIGNING,
+    GroupFacts(True, True, False, True): StreamsGroupState.ASSIGNING,
+    GroupFacts(True, True, True, False): StreamsGroupState.RECONCILING,
+    GroupFacts(True, True, True, True): StreamsGroupState.STABLE,
 }
 
 # DeleteGroups: only an Empty group may be deleted.
-DELETE_ANSWERS: dict[GroupState, ErrorCode] = {
-    GroupState.EMPTY: ErrorCode.NONE,
-    GroupState.NOT_READY: ErrorCode.NON_EMPTY_GROUP,
-    GroupState.ASSIGNING: ErrorCode.NON_EMPTY_GROUP,
-    GroupState.RECONCILING: ErrorCode.NON_EMPTY_GROUP,
-    GroupState.STABLE: ErrorCode.NON_EMPTY_GROUP,
-    GroupState.DEAD: ErrorCode.GROUP_ID_NOT_FOUND,
+DELETE_ANSWERS: dict[StreamsGroupState, ErrorCode] = {
+    StreamsGroupState.EMPTY: ErrorCode.NONE,
+    StreamsGroupState.NOT_READY: ErrorCode.NON_EMPTY_GROUP,
+    StreamsGroupState.ASSIGNING: ErrorCode.NON_EMPTY_GROUP,
+    StreamsGroupState.RECONCILING: ErrorCode.NON_EMPTY_GROUP,
+    StreamsGroupState.STABLE: ErrorCode.NON_EMPTY_GROUP,
+    StreamsGroupState.DEAD: ErrorCode.GROUP_ID_NOT_FOUND,
 }
 
 

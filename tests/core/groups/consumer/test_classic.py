@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker.core.groups.consumer.states import MIGRATION_POLICIES, GroupState
+from mockbroker.core.groups.consumer.states import MIGRATION_POLICIES, ConsumerGroupState
 from mockbroker.core.groups.events import (
     Heartbeat,
     HeartbeatResult,
@@ -95,7 +95,7 @@ def test_a_classic_member_joins_as_a_follower(play: Playbook) -> None:
     play << joined("old", 3, leader="", members=(), protocol_name="range", member_id="old")
     assert synced(play, "old", 3) == []
     play >> classic_beat("old", 3) << beaten("old")
-    assert play.state is GroupState.RECONCILING
+    assert play.state is ConsumerGroupState.RECONCILING
 
 
 def test_it_is_told_to_join_again_once_something_is_free(play: Playbook) -> None:
@@ -106,7 +106,7 @@ def test_it_is_told_to_join_again_once_something_is_free(play: Playbook) -> None
     play >> classic_beat("old", 3) << beaten("old", REBALANCING)
     play >> classic_join("old") << joined("old", 3)
     assert synced(play, "old", 3) == [2, 3]
-    assert play.state is GroupState.STABLE
+    assert play.state is ConsumerGroupState.STABLE
 
 
 def test_it_is_told_to_join_again_when_there_is_something_to_give_up(play: Playbook) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.groups.consumer.events import RegexChange
-from mockbroker.core.groups.consumer.states import GroupState
+from mockbroker.core.groups.consumer.states import ConsumerGroupState
 from mockbroker.core.groups.events import ConsumerResult
 from mockbroker_protocol import ErrorCode
 from tests.support.consumer_playbook import (
@@ -27,7 +27,7 @@ def test_a_regex_is_looked_up_after_the_answer() -> None:
     play = Playbook(Topics(t1=1, t2=2, t=1, t10=1))
     play >> join("a", **REGEX) << told("a", 1, {})
     assert play.group.resolved["t[0-9]"].topics == {"t1", "t2"}
-    assert play.state is GroupState.ASSIGNING
+    assert play.state is ConsumerGroupState.ASSIGNING
     play >> beat("a", 1, {}) << told("a", 2, {"t1": [0], "t2": [0, 1]})
 
 
@@ -46,7 +46,7 @@ def test_what_is_no_regex_is_refused(regex: str) -> None:
     play = Playbook()
     play >> join("a", topic_names=None, regex=regex)
     play << refused("a", ErrorCode.INVALID_REGULAR_EXPRESSION)
-    assert play.state is GroupState.EMPTY
+    assert play.state is ConsumerGroupState.EMPTY
 
 
 def test_the_refusal_of_a_regex_has_kafkas_words() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.groups.consumer.events import RegexChange
-from mockbroker.core.groups.consumer.states import MIGRATION_POLICIES, GroupState
+from mockbroker.core.groups.consumer.states import MIGRATION_POLICIES, ConsumerGroupState
 from mockbroker.core.groups.events import Leave, Leaver, LeaveResult
 from mockbroker.core.groups.modern.events import GroupChange
 from mockbroker_protocol import ErrorCode
@@ -48,7 +48,7 @@ def test_a_static_member_is_away_for_no_longer_than_its_session() -> None:
     assert play.group.members["a"].epoch == -2
     assert play.owned("a") == ALL
     play.after(SESSION_MS)
-    assert play.state is GroupState.EMPTY
+    assert play.state is ConsumerGroupState.EMPTY
 
 
 def test_a_static_member_comes_back_to_what_it_had() -> None:
@@ -62,7 +62,7 @@ def test_a_static_member_comes_back_to_what_it_had() -> None:
     play.after(SESSION_MS - 1) >> beat("b", 2, **ONE) << told("b", 2)
     # The timers of its former self concern it no longer.
     play.after(1)
-    assert play.state is GroupState.STABLE
+    assert play.state is ConsumerGroupState.STABLE
 
 
 def test_its_place_is_not_taken_before_it_has_left() -> None:
@@ -77,7 +77,7 @@ def test_a_static_member_may_leave_for_good() -> None:
     play = Playbook()
     play >> join("a", "t", **ONE) << told("a", 2, ALL)
     play >> leave("a", -1, **ONE) << told("a", -1)
-    assert (play.state, play.group.static_members) == (GroupState.EMPTY, {})
+    assert (play.state, play.group.static_members) == (ConsumerGroupState.EMPTY, {})
 
 
 def test_it_comes_back_with_another_subscription() -> None:
@@ -86,7 +86,7 @@ def test_it_comes_back_with_another_subscription() -> None:
     play >> leave("a", -2, **ONE) << told("a", -2)
     # What it had of the old topic nobody uses any more: it said that it owns nothing.
     play >> join("b", "u", **ONE) << told("b", 3, {"u": [0]})
-    assert play.state is GroupState.STABLE
+    assert play.state is ConsumerGroupState.STABLE
 
 
 def test_an_administrator_removes_members_by_instance() -> None:
@@ -101,7 +101,7 @@ def test_an_administrator_removes_members_by_instance() -> None:
         ErrorCode.UNKNOWN_MEMBER_ID,
         ErrorCode.FENCED_INSTANCE_ID,
     ]
-    assert play.state is GroupState.EMPTY
+    assert play.state is ConsumerGroupState.EMPTY
 
 
 def test_a_regex_goes_with_its_last_member() -> None:

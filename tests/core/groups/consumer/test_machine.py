@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.groups.consumer.machine import handle
-from mockbroker.core.groups.consumer.states import GroupState, MemberState
+from mockbroker.core.groups.consumer.states import ConsumerGroupState, MemberState
 from mockbroker.core.groups.events import Delete, Loaded, Unload
 from mockbroker.core.groups.modern.events import Store
 from mockbroker_protocol import ErrorCode
@@ -27,9 +27,9 @@ ALL = {"t": [0, 1, 2, 3]}
 
 def test_the_first_member_gets_everything_at_once() -> None:
     play = Playbook()
-    assert play.state is GroupState.EMPTY
+    assert play.state is ConsumerGroupState.EMPTY
     play >> join("a", "t") << told("a", 2, ALL, heartbeat_interval_ms=5_000)
-    assert play.state is GroupState.STABLE
+    assert play.state is ConsumerGroupState.STABLE
     play >> beat("a", 2, ALL) << told("a", 2)
     play.done()
 
@@ -38,14 +38,14 @@ def test_nothing_is_given_away_before_its_owner_lets_go() -> None:
     play = Playbook()
     play >> join("a", "t") << told("a", 2, ALL)
     play >> join("b", "t") << told("b", 3, {})
-    assert play.state is GroupState.RECONCILING
+    assert play.state is ConsumerGroupState.RECONCILING
     play >> beat("a", 2) << told("a", 2, {"t": [0, 1]})
     assert play.group.members["a"].state is MemberState.UNREVOKED
     play >> beat("a", 2, ALL) << told("a", 2)
     play >> beat("b", 3, {}) << told("b", 3)
     play >> beat("a", 2, {"t": [0, 1]}) << told("a", 3)
     play >> beat("b", 3, {}) << told("b", 3, {"t": [2, 3]})
-    assert play.state is GroupState.STABLE
+    assert play.state is ConsumerGroupState.STABLE
     play.done()
 
 
@@ -61,10 +61,10 @@ def test_a_new_target_waits_for_the_assignment_interval() -> None:
     play = Playbook(assignment_interval_ms=1_000)
     play >> join("a", "t") << told("a", 2, ALL)
     play >> join("b", "t") << told("b", 2, {})
-    assert play.state is GroupState.ASSIGNING
+    assert play.state is ConsumerGroupState.ASSIGNING
     play.after(999) >> beat("b", 2, {}) << told("b", 2)
     play.after(1) >> beat("b", 2, {}) << told("b", 3)
-    assert play.state is GroupState.RECONCILING
+    assert play.state is ConsumerGroupState.RECONCILING
     assert play.group.targets["b"]
 
 
@@ -111,7 +111,7 @@ def test_the_epoch_rises_with_the_subscription() -> None:
     play >> beat("a", 3, None, topic_names=frozenset({"u"})) << told("a", 3, {"u": [0, 1]})
     assert play.group.members["a"].state is MemberState.UNREVOKED
     play >> beat("a", 3, {"u": [0, 1]}) << told("a", 4)
-    assert play.state is GroupState.STABLE
+    assert play.state is ConsumerGroupState.STABLE
 
 
 @pytest.mark.parametrize("field", ["rack_id", "assignor", "client_id"])
@@ -131,7 +131,7 @@ def test_a_topic_that_drops_out_is_taken_away_before_a_new_target() -> None:
     play << told("a", 2, {"u": [0]})
     play >> beat("a", 2, {"u": [0]}) << told("a", 2)
     play.after(1_000) >> beat("a", 2, {"u": [0]}) << told("a", 3)
-    assert play.state is GroupState.STABLE
+    assert play.state is ConsumerGroupState.STABLE
 
 
 # --------------------------------------------------------------------------------------- topics
@@ -214,7 +214,7 @@ def test_a_session_that_could_not_be_ended_is_ended_later() -> None:
     assert list(play.group.members) == ["a"]
     play.storing = ErrorCode.NONE
     play.after(500)
-    assert play.state is GroupState.EMPTY
+    assert play.state is ConsumerGroupState.EMPTY
 
 
 def test_sessions_start_anew_after_loading() -> None:
@@ -227,7 +227,7 @@ def test_sessions_start_anew_after_loading() -> None:
     again >> Loaded()
     assert again.group.deadline_ms() == again.now_ms + SESSION_MS
     again.after(SESSION_MS)
-    assert again.state is GroupState.EMPTY
+    assert again.state is ConsumerGroupState.EMPTY
 
 
 # ------------------------------------------------------------------------------ what is stored
@@ -237,7 +237,7 @@ def test_what_could_not_be_stored_has_not_happened() -> None:
     play = Playbook()
     play.storing = ErrorCode.COORDINATOR_NOT_AVAILABLE
     play >> join("a", "t") << refused("a", ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    assert play.state is GroupState.EMPTY
+    assert play.state is ConsumerGroupState.EMPTY
     play.storing = ErrorCode.NONE
     play >> join("a", "t") << told("a", 2, ALL)
 
@@ -279,7 +279,7 @@ def test_a_group_is_deleted_when_it_is_empty() -> None:
     play >> leave("a") << told("a", -1)
     assert play.group.check_delete() is ErrorCode.NONE
     play >> Delete()
-    assert play.state is GroupState.DEAD
+    assert play.state is ConsumerGroupState.DEAD
     assert play.group.check_delete() is ErrorCode.GROUP_ID_NOT_FOUND
 
 
@@ -287,7 +287,7 @@ def test_an_unloaded_group_is_dead_and_stores_nothing() -> None:
     play = Playbook().stable("a")
     play.stored.clear()
     play >> Unload()
-    assert (play.state, play.stored) == (GroupState.DEAD, [])
+    assert (play.state, play.stored) == (ConsumerGroupState.DEAD, [])
 
 
 # ------------------------------------------------------------------------------------- offsets

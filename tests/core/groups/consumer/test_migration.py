@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker.core.groups.states import State
+from mockbroker.core.groups.states import ClassicGroupState
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -94,7 +94,7 @@ def test_some_classic_groups_stay_what_they_are(
     node = ConsumerNode(configs=configs)
     node.stable("g", **fields)
     assert node.joins("g", "new").error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    assert node.classic_group().state is State.STABLE
+    assert node.classic_group().state is ClassicGroupState.STABLE
 
 
 def test_data_of_a_custom_assignor_would_get_lost(node: ConsumerNode) -> None:
@@ -132,14 +132,14 @@ def test_it_becomes_a_classic_group_again_when_the_last_new_member_leaves(
     kept = node.owned("g", old)
     node.leaves("g", "new")
     group = node.classic_group()
-    assert (group.state, group.generation) == (State.PREPARING, epoch)
+    assert (group.state, group.generation) == (ClassicGroupState.PREPARING, epoch)
     stored = decode_assignment(group.members[old].assignment).assigned_partitions
     assert [p for part in stored for p in part.partitions] == kept
     beaten = node.ask(heartbeat_request("g", old, epoch))
     assert beaten.error_code == ErrorCode.REBALANCE_IN_PROGRESS
     node.reload()
     again = node.classic_group()
-    assert (again.state, again.generation) == (State.STABLE, epoch)
+    assert (again.state, again.generation) == (ClassicGroupState.STABLE, epoch)
     assert list(again.members) == [old]
 
 
@@ -149,7 +149,7 @@ def test_a_static_member_that_goes_back_takes_the_group_with_it(node: ConsumerNo
         join_request("g", protocols={"range": subscription("t")}, group_instance_id="one")
     )
     group = node.classic_group()
-    assert group.state is State.STABLE
+    assert group.state is ClassicGroupState.STABLE
     assert joined.generation_id == group.generation == 2
     synced = node.ask(sync_request("g", joined.member_id, 2, group_instance_id="one"))
     (part,) = decode_assignment(synced.assignment).assigned_partitions

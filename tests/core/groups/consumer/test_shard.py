@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mockbroker.core.groups.consumer.group import ConsumerGroup
 from mockbroker.core.groups.consumer.records import RECORD_TYPES
-from mockbroker.core.groups.consumer.states import GroupState
+from mockbroker.core.groups.consumer.states import ConsumerGroupState
 from mockbroker.core.groups.loader import load
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker_protocol import ErrorCode
@@ -147,9 +147,9 @@ def test_members_keep_their_epochs_and_partitions_when_the_coordinator_moves(
 def test_sessions_end_after_a_move_as_well(node: ConsumerNode) -> None:
     node.joins("g", "a")
     node.reload()
-    assert node.consumer_group().state is GroupState.STABLE
+    assert node.consumer_group().state is ConsumerGroupState.STABLE
     node.advance(45_000)
-    assert node.consumer_group().state is GroupState.EMPTY
+    assert node.consumer_group().state is ConsumerGroupState.EMPTY
 
 
 def test_a_rebalance_in_the_middle_of_a_move_goes_on(node: ConsumerNode) -> None:

@@ -12,8 +12,8 @@ from mockbroker.core.groups.consumer.states import (
     MIGRATION_POLICIES,
     RECONCILE_ACTIONS,
     AdvanceFacts,
+    ConsumerGroupState,
     GroupFacts,
-    GroupState,
     MemberState,
     ReconcileAction,
     ReconcileFacts,
@@ -29,19 +29,19 @@ def test_every_table_answers_every_question() -> None:
     for row in RECONCILE_ACTIONS.values():
         assert set(row) == {ReconcileFacts(*facts) for facts in product(BOOLS, repeat=2)}
     assert set(ADVANCE_RESULTS) == {AdvanceFacts(*facts) for facts in product(BOOLS, repeat=2)}
-    assert set(DELETE_ANSWERS) == set(GroupState)
+    assert set(DELETE_ANSWERS) == set(ConsumerGroupState)
     assert set(MIGRATION_POLICIES) == {"bidirectional", "upgrade", "downgrade", "disabled"}
 
 
 def test_without_members_a_group_is_empty_whatever_its_epochs() -> None:
     assert {state for facts, state in GROUP_STATES.items() if not facts.has_members} == {
-        GroupState.EMPTY
+        ConsumerGroupState.EMPTY
     }
 
 
 def test_only_an_empty_group_may_be_deleted() -> None:
     assert [s for s, error in DELETE_ANSWERS.items() if error is ErrorCode.NONE] == [
-        GroupState.EMPTY
+        ConsumerGroupState.EMPTY
     ]
 
 

@@ -13,10 +13,10 @@ from mockbroker.core.groups.share.states import (
     Change,
     EpochRelation,
     GroupFacts,
-    GroupState,
     MemberAction,
     MemberFacts,
     PartitionEvent,
+    ShareGroupState,
 )
 from mockbroker_protocol import ErrorCode
 
@@ -25,7 +25,7 @@ BOOLS = (False, True)
 
 def test_every_table_answers_every_question() -> None:
     assert set(GROUP_STATES) == {GroupFacts(*facts) for facts in product(BOOLS, repeat=2)}
-    assert set(EMPTY_ANSWERS) == set(GroupState)
+    assert set(EMPTY_ANSWERS) == set(ShareGroupState)
     assert set(EPOCH_ANSWERS) == set(EpochRelation)
     assert set(MEMBER_ACTIONS) == {MemberFacts(*facts) for facts in product(BOOLS, repeat=2)}
     assert set(PARTITION_EVENTS) == set(PartitionEvent)

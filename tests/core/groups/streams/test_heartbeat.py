@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.core.groups.streams.group import StreamsSettings
 from mockbroker.core.groups.streams.members import Endpoint
-from mockbroker.core.groups.streams.states import GroupState
+from mockbroker.core.groups.streams.states import StreamsGroupState
 from mockbroker.core.groups.streams.topology import Subtopology
 from mockbroker_protocol import ErrorCode
 from tests.support.streams_playbook import (
@@ -25,7 +25,7 @@ def test_the_first_member_gets_all_tasks_at_once() -> None:
     assert answer.error is ErrorCode.NONE
     assert answer.assigned == ((("0", (0, 1, 2)),), (), ())
     assert (answer.epoch, answer.statuses, answer.missing) == (2, (), ())
-    assert play.group.state is GroupState.STABLE
+    assert play.group.state is StreamsGroupState.STABLE
 
 
 def test_tasks_are_sent_only_when_they_change() -> None:
@@ -39,12 +39,12 @@ def test_a_second_member_waits_until_the_first_has_revoked() -> None:
     play = StreamsPlay(t=4)
     play.join("a", T)
     assert play.join("b", T).assigned == ((), (), ())
-    assert play.group.state is GroupState.RECONCILING
+    assert play.group.state is StreamsGroupState.RECONCILING
     assert play.beat("a", None, {"0": [0, 1, 2, 3]}).assigned == ((("0", (0, 1)),), (), ())
     assert play.own_all("b").assigned is None
     play.own_all("a")
     assert play.own_all("b").assigned == ((("0", (2, 3)),), (), ())
-    assert play.group.state is GroupState.STABLE
+    assert play.group.state is StreamsGroupState.STABLE
 
 
 def test_epochs_of_requests_are_fenced_unless_an_answer_was_lost() -> None:
@@ -102,7 +102,7 @@ def test_missing_source_topics_leave_the_group_not_ready() -> None:
     play = StreamsPlay()
     answer = play.join("a", T)
     assert codes(answer) == ["MISSING_SOURCE_TOPICS"]
-    assert play.group.state is GroupState.NOT_READY
+    assert play.group.state is StreamsGroupState.NOT_READY
     play.topics.put("t", 2)
     assert play.own_all("a").assigned == ((("0", (0, 1)),), (), ())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mockbroker.core.groups.events import Loaded, Unload
 from mockbroker.core.groups.streams.group import StreamsGroup
-from mockbroker.core.groups.streams.states import GroupState
+from mockbroker.core.groups.streams.states import StreamsGroupState
 from mockbroker_protocol import ErrorCode
 from tests.support.streams_playbook import REBALANCE_MS, SETTINGS, StreamsPlay, reading
 
@@ -80,7 +80,7 @@ def test_the_same_changes_make_the_same_group_again() -> None:
     again.apply(play.stored)
     assert again.members == play.group.members
     assert again.targets == play.group.targets
-    assert (again.epoch, again.state) == (play.group.epoch, GroupState.STABLE)
+    assert (again.epoch, again.state) == (play.group.epoch, StreamsGroupState.STABLE)
     assert again.topology == play.group.topology
 
 
@@ -98,7 +98,7 @@ def test_loading_starts_the_sessions() -> None:
 def test_tombstones_leave_nothing() -> None:
     play = shared()
     play.group.apply(play.group.tombstones())
-    assert play.group.state is GroupState.DEAD
+    assert play.group.state is StreamsGroupState.DEAD
     assert (play.group.members, play.group.targets, play.group.topology) == ({}, {}, None)
     assert play.group.owners.lookups().active("0", 0) is None
 
@@ -106,4 +106,4 @@ def test_tombstones_leave_nothing() -> None:
 def test_an_unloaded_group_is_dead() -> None:
     play = shared()
     play.play(Unload())
-    assert play.group.state is GroupState.DEAD
+    assert play.group.state is StreamsGroupState.DEAD

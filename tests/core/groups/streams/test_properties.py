@@ -12,7 +12,7 @@ import pytest
 
 from mockbroker.core.groups.streams.events import SentTopology
 from mockbroker.core.groups.streams.group import StreamsGroup, StreamsSettings
-from mockbroker.core.groups.streams.states import GroupState
+from mockbroker.core.groups.streams.states import StreamsGroupState
 from mockbroker.core.groups.streams.topology import InternalTopic, Subtopology
 from mockbroker_protocol import ErrorCode
 from tests.support.streams_playbook import StreamsPlay
@@ -124,7 +124,7 @@ def test_a_random_life(seed: int) -> None:
             client.beat()
             check(clients)
     assert {(s, p) for c in clients for s, ps in c.active.items() for p in ps} == TASKS
-    assert play.group.state is GroupState.STABLE
+    assert play.group.state is StreamsGroupState.STABLE
 
 
 def assert_replayed(play: StreamsPlay, settings: StreamsSettings) -> None:

@@ -12,8 +12,8 @@ from mockbroker.core.groups.streams.states import (
     RECONCILE_ACTIONS,
     AdvanceFacts,
     GroupFacts,
-    GroupState,
     MemberState,
+    StreamsGroupState,
 )
 
 
@@ -22,7 +22,7 @@ def test_every_combination_of_facts_has_a_state() -> None:
 
 
 def test_a_group_without_members_is_empty_whatever_else_is_true() -> None:
-    empty = {facts for facts, state in GROUP_STATES.items() if state is GroupState.EMPTY}
+    empty = {facts for facts, state in GROUP_STATES.items() if state is StreamsGroupState.EMPTY}
     assert empty == {facts for facts in GROUP_STATES if not facts.has_members}
 
 
@@ -42,5 +42,7 @@ def test_every_member_state_has_an_action_for_both_cases() -> None:
 
 
 def test_only_an_empty_group_may_be_deleted() -> None:
-    assert set(DELETE_ANSWERS) == set(GroupState)
-    assert [state for state, error in DELETE_ANSWERS.items() if not error] == [GroupState.EMPTY]
+    assert set(DELETE_ANSWERS) == set(StreamsGroupState)
+    assert [state for state, error in DELETE_ANSWERS.items() if not error] == [
+        StreamsGroupState.EMPTY
+    ]
