@@ -1,8 +1,9 @@
-"""`python -m bench [--quick] [--only NAME]… [--peer NAME]…`: run, print, write."""
+"""`python -m bench [--quick] [--only NAME]… [--peer NAME]… [--groups N]`: run, print, write."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import signal
 import sys
 from pathlib import Path
@@ -32,6 +33,8 @@ def main() -> int:
         return 2
     measures = [measure for workload in workloads for measure in workload.measures]
     scale = model.QUICK if arguments.quick else model.FULL
+    if arguments.groups:
+        scale = dataclasses.replace(scale, crowd_groups=arguments.groups, rounds=1)
     # Ended either way, the peers end as well and what was measured is shown.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     results = run(workloads, peers, scale, lambda words: progress.print(words, markup=False))
@@ -52,6 +55,12 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--peer", action="append", choices=[each.name for each in PEERS], help="only these peers"
+    )
+    parser.add_argument(
+        "--groups",
+        type=int,
+        metavar="N",
+        help="one round, in which the workload crowd makes so many groups (full: 100,000)",
     )
     return parser.parse_args()
 

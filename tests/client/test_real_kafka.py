@@ -8,6 +8,7 @@ import pytest
 
 from mockbroker.client import Client
 from mockbroker_protocol.records import CompressionType, Record
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.real_kafka
 
@@ -51,4 +52,9 @@ def test_groups_and_topics_are_managed(client: Client):
     assert "managing" in [group.group_id for group in client.groups.all()]
     client.groups.delete("managing")
     client.topics.delete("managed")
-    assert "managed" not in [topic.name for topic in client.topics.all()]
+
+    def is_gone() -> bool:
+        """A broker answers before its metadata follows the controller's."""
+        return "managed" not in [topic.name for topic in client.topics.all()]
+
+    wait_until(is_gone)
