@@ -36,7 +36,7 @@ from mockbroker.core.replication.network import Network
 from mockbroker.core.replication.partition import NO_LEADER, Partition
 from mockbroker.core.replication.replica_manager import ReplicaManager
 from mockbroker.core.replication.replication_control import ReplicationControl
-from mockbroker.core.replication.states import StateLog
+from mockbroker.core.replication.states import StateChangeLog
 from mockbroker.core.replication.topic_control import TopicControl
 from mockbroker.core.runtime import Runtime
 from mockbroker.core.security.acls import AclStore
@@ -167,7 +167,7 @@ class ClusterState:
         self.on_broker_state = self.controller.on_broker_state
         self.on_broker_state.append(self.services.network.broker_changed)
         self.on_broker_state.append(self.quotas.broker_changed)
-        self.states = StateLog(self.replication_control)
+        self.states = StateChangeLog(self.replication_control)
         self.runtime.after_event.append(self.states.follow)
         self.topic_control = TopicControl(
             self.replication_control, self.states, self.publisher.topic_deleted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from mockbroker.core.faults.facts import Surroundings
+from mockbroker.core.faults.facts import ExchangeContext
 
 if TYPE_CHECKING:
     from mockbroker.core.runtime import Runtime
@@ -16,10 +16,10 @@ Arm: TypeAlias = "Callable[[Callable[[], None]], object]"
 """Takes a callback, and calls it when the wait is over."""
 
 
-class Exchange(Surroundings, Protocol):
+class Exchange(ExchangeContext, Protocol):
     """One request of a client, from its arrival until its answer is sent or never will be.
 
-    `Surroundings` has its API, version, client, connection, listener and broker.
+    `ExchangeContext` has its API, version, client, connection, listener and broker.
     """
 
     @property

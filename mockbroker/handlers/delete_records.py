@@ -30,7 +30,7 @@ _STORAGE_ERROR = int(ErrorCode.KAFKA_STORAGE_ERROR)
 _INVALID_TOPIC = int(ErrorCode.INVALID_TOPIC_EXCEPTION)
 
 
-class _Waiting(NamedTuple):
+class DeleteRecordsPartitionStatus(NamedTuple):
     """A partition whose low watermark must reach `offset`."""
 
     partition: Partition
@@ -49,7 +49,7 @@ def delete_records(
 ) -> DeleteRecordsResponse | Parked[DeleteRecordsResponse]:
     """Raise each log start offset; the response has the low watermark of each partition."""
     response = DeleteRecordsResponse()
-    waiting: list[_Waiting] = []
+    waiting: list[DeleteRecordsPartitionStatus] = []
     for wanted_topic in request.topics:
         topic = ctx.image.topics.get(wanted_topic.name)
         results: list[DeleteRecordsPartitionResult] = []
@@ -74,7 +74,7 @@ def delete_records(
                 continue
             result.low_watermark = partition.low_watermark
             if result.low_watermark < offset:
-                waiting.append(_Waiting(partition, offset, result))
+                waiting.append(DeleteRecordsPartitionStatus(partition, offset, result))
     if not waiting:
         return response
     delayed = DelayedDeleteRecords(ctx.broker.node_id, response, waiting)
@@ -82,20 +82,23 @@ def delete_records(
     return delayed.reply
 
 
-class DelayedDeleteRecords(DelayedReplication[_Waiting]):
+class DelayedDeleteRecords(DelayedReplication[DeleteRecordsPartitionStatus]):
     """A reply that waits for low watermarks."""
 
     __slots__ = ("_node_id", "_response", "reply")
 
     def __init__(
-        self, node_id: int, response: DeleteRecordsResponse, waiting: list[_Waiting]
+        self,
+        node_id: int,
+        response: DeleteRecordsResponse,
+        waiting: list[DeleteRecordsPartitionStatus],
     ) -> None:
         super().__init__(waiting)
         self._node_id = node_id
         self._response = response
         self.reply: Parked[DeleteRecordsResponse] = Parked()
 
-    def error_of(self, wait: _Waiting) -> int | None:
+    def error_of(self, wait: DeleteRecordsPartitionStatus) -> int | None:
         partition = wait.partition
         if partition.deleted:
             return _UNKNOWN_TOPIC_OR_PARTITION
@@ -103,7 +106,7 @@ class DelayedDeleteRecords(DelayedReplication[_Waiting]):
             return _NOT_LEADER
         return _NONE if partition.low_watermark >= wait.offset else None
 
-    def set_error(self, wait: _Waiting, error: int) -> None:
+    def set_error(self, wait: DeleteRecordsPartitionStatus, error: int) -> None:
         # After a timeout the response has the low watermark too.
         known = error in (_NONE, REQUEST_TIMED_OUT)
         wait.result.error_code = error

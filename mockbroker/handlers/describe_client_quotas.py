@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.quotas.client_quotas import Component
+from mockbroker.core.quotas.client_quotas import FilterComponent
 from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
@@ -27,7 +27,7 @@ def describe_client_quotas(
     ctx: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
     """List the entities that match and their quotas."""
-    components = [Component(c.entity_type, c.match_type, c.match) for c in request.components]
+    components = [FilterComponent(c.entity_type, c.match_type, c.match) for c in request.components]
     found = ctx.cluster.quotas.describe(components, strict=request.strict)
     return DescribeClientQuotasResponse(
         entries=[

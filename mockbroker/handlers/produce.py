@@ -204,7 +204,7 @@ def _append_all(
     batches.
     """
     hints = LeaderHints(ctx)
-    waiting: list[_Waiting] = []
+    waiting: list[ProducePartitionStatus] = []
     touched: list[Partition] = []
     failed = False
     acks = request.acks
@@ -239,7 +239,9 @@ def _append_all(
                 partition.high_watermark,
             )
         if acks == ACKS_ALL and partition.high_watermark <= result.last_offset:
-            waiting.append(_Waiting(partition, result.last_offset + 1, entry.response))
+            waiting.append(
+                ProducePartitionStatus(partition, result.last_offset + 1, entry.response)
+            )
     if len(touched) > 1:
         for partition in touched:
             partition.wake_resting()
@@ -395,7 +397,7 @@ def _refuse_all(ctx: RequestContext, request: ProduceRequest, refused: ApiError)
     return refusal
 
 
-class _Waiting(NamedTuple):
+class ProducePartitionStatus(NamedTuple):
     """A partition whose high watermark must reach `required_offset`."""
 
     partition: Partition
@@ -403,7 +405,7 @@ class _Waiting(NamedTuple):
     response: PartitionProduceResponse
 
 
-class DelayedProduce(DelayedReplication[_Waiting]):
+class DelayedProduce(DelayedReplication[ProducePartitionStatus]):
     """A reply that waits for high watermarks."""
 
     __slots__ = ("_context", "_hints", "_response", "reply")
@@ -412,7 +414,7 @@ class DelayedProduce(DelayedReplication[_Waiting]):
         self,
         context: RequestContext,
         response: ProduceResponse,
-        waiting: list[_Waiting],
+        waiting: list[ProducePartitionStatus],
         hints: LeaderHints,
     ) -> None:
         super().__init__(waiting)
@@ -421,7 +423,7 @@ class DelayedProduce(DelayedReplication[_Waiting]):
         self._hints = hints
         self.reply: Parked[ProduceResponse] = Parked()
 
-    def error_of(self, wait: _Waiting) -> int | None:
+    def error_of(self, wait: ProducePartitionStatus) -> int | None:
         partition = wait.partition
         if partition.deleted:
             return _UNKNOWN_TOPIC_OR_PARTITION
@@ -431,7 +433,7 @@ class DelayedProduce(DelayedReplication[_Waiting]):
             return None
         return _NOT_ENOUGH_AFTER_APPEND if partition.under_min_isr else _NONE
 
-    def set_error(self, wait: _Waiting, error: int) -> None:
+    def set_error(self, wait: ProducePartitionStatus, error: int) -> None:
         wait.response.error_code = error
         if error == _NOT_LEADER:
             _hint(self._context, wait.response, wait.partition, self._hints)

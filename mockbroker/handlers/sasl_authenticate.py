@@ -22,7 +22,7 @@ def sasl_authenticate(
 ) -> SaslAuthenticateResponse | Parked[SaslAuthenticateResponse]:
     """Process the token. ILLEGAL_SASL_STATE without SASL, and after the authentication."""
     sasl = ctx.connection.sasl
-    if sasl is None or not sasl.takes_token:
+    if sasl is None or not sasl.expects_token:
         return SaslAuthenticateResponse(
             error_code=ErrorCode.ILLEGAL_SASL_STATE,
             error_message="SaslAuthenticate request received after successful authentication",

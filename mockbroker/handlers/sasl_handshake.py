@@ -19,10 +19,14 @@ def sasl_handshake(
 ) -> SaslHandshakeResponse | Parked[SaslHandshakeResponse] | Outcome:
     """Set the mechanism. ILLEGAL_SASL_STATE without SASL, and after the authentication."""
     sasl = ctx.connection.sasl
-    if sasl is None or not sasl.takes_handshake:
+    if sasl is None or not sasl.expects_handshake:
         return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
     answer = sasl.handshake(request.mechanism, ctx.api_version)
     response = SaslHandshakeResponse(error_code=answer.error, mechanisms=sasl.mechanisms)
     if not sasl.failed:
         return response
-    return CLOSE_CONNECTION if sasl.renews else delayed_failure(ctx.cluster, ctx.now_ms, response)
+    return (
+        CLOSE_CONNECTION
+        if sasl.is_reauthenticating
+        else delayed_failure(ctx.cluster, ctx.now_ms, response)
+    )

@@ -284,7 +284,7 @@ class _ShareFetch:
         return [
             (target, data)
             for target, data in rows
-            if session is None or data.records or data.error_code or session.owes(target.key)
+            if session is None or data.records or data.error_code or session.must_send(target.key)
         ]
 
     def _mark_answered(self, rows: list[ShareFetched]) -> None:

@@ -6,7 +6,7 @@ An answer is sent once all that the coordinator has written is replicated.
 from __future__ import annotations
 
 from mockbroker.core.security.acls import AclOperation
-from mockbroker.core.share.operations import A, Operation, Q
+from mockbroker.core.share.operations import A, Q, StateOperation
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import Parked, RequestContext
 
@@ -15,7 +15,7 @@ BY_BROKERS = clusterwide(
 )
 
 
-def answered(ctx: RequestContext, operation: Operation[Q, A], request: Q) -> Parked[A]:
+def answered(ctx: RequestContext, operation: StateOperation[Q, A], request: Q) -> Parked[A]:
     """The answer of this broker's share coordinator."""
     parked: Parked[A] = Parked()
     ctx.broker.share_coordinator.handle(operation, request, parked.complete)

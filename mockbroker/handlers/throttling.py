@@ -91,7 +91,7 @@ def _without_records(
     """A Fetch that is throttled for its handler's time has no records; its bytes do not count."""
     if throttling.limits_fetches(client):
         size = _fetched_size(ctx, response)
-        throttling.unfetched(ctx.broker.node_id, client, size, ctx.cluster.runtime.now_ms())
+        throttling.unrecord_fetch(ctx.broker.node_id, client, size, ctx.cluster.runtime.now_ms())
     return replace(response, responses=[], node_endpoints=[])
 
 

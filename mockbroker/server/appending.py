@@ -11,7 +11,7 @@ from mockbroker.core.errors import ApiError
 from mockbroker.core.replication.partition import ACKS_ALL
 from mockbroker.core.views.topics import topic_of
 from mockbroker.server.own_requests import send
-from mockbroker.server.placing import Placed, batches, place
+from mockbroker.server.partitioning import Placed, batches, place
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.errors import ERROR_CODES
 from mockbroker_protocol.messages.produce import (

@@ -9,7 +9,7 @@ from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
 from mockbroker.core.metadata.topic import Topic
 from mockbroker.server.config import SeedRecord, ServerError, TopicSpec
-from mockbroker.server.placing import batches, place
+from mockbroker.server.partitioning import batches, place
 from mockbroker_protocol.records import Record, build_batch
 
 

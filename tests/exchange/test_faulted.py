@@ -130,7 +130,7 @@ class Session:
     """What rules touch of a connection's SASL session; this one has been renewed before."""
 
     def __init__(self) -> None:
-        self.renews = True
+        self.is_reauthenticating = True
         self.denied_next = ""
         self.expires_ms: int | None = None
 

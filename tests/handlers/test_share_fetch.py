@@ -482,7 +482,7 @@ def test_a_throttled_fetch_owes_the_client_a_new_partition(node):
     assert fetched(node, 1, node.wanted(0, 2)).responses == []
     session = node.manager.sessions.get((GROUP, MEMBER))
     assert session is not None
-    assert session.owes((node.topic_id("t"), 2))
+    assert session.must_send((node.topic_id("t"), 2))
 
 
 def throttling_quota(node: ShareNode) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 # Rings of a fixed length.
-RINGS = frozenset({"StateLog.history"})
+RINGS = frozenset({"StateChangeLog.history"})
 
 
 def tables(root: object) -> Counter[str]:

@@ -22,7 +22,7 @@ from mockbroker.pipeline.past.group_history import (
     GroupHistoryView,
 )
 from mockbroker.pipeline.past.history import History, members_of
-from mockbroker.pipeline.past.image import CapturedImage, Image, capture
+from mockbroker.pipeline.past.image import CapturedImage, PastCluster, capture
 from mockbroker.pipeline.past.members import MEMBER_APIS
 from mockbroker.pipeline.saved import SavedJournal, SavedPart
 
@@ -104,7 +104,7 @@ class Past:
         # The histories of groups that were asked for last, which go on where they ended.
         self._groups: dict[str, GroupHistory] = {}
 
-    async def image(self, seq: int) -> Image:
+    async def image(self, seq: int) -> PastCluster:
         """The image right after entry `seq`."""
         async with self._lock:
             return await self._image(seq)
@@ -131,7 +131,7 @@ class Past:
                 self._groups.pop(next(iter(self._groups)))
             return view
 
-    async def _image(self, seq: int) -> Image:
+    async def _image(self, seq: int) -> PastCluster:
         journal = self._api.journal
         after = self._history.needed_after(seq, journal.first_seq)
         if not self._history.has_begun(after):
@@ -195,7 +195,7 @@ async def state(api: Api, call: Call) -> PastStateView:
 
 
 def _view(
-    image: Image,
+    image: PastCluster,
     seq: int,
     bounds: tuple[int, int],
     cluster_id: str | None,

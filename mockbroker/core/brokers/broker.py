@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mockbroker.core.brokers.broker_life import RUNNING
+from mockbroker.core.brokers.client_connection import ClientConnection
 from mockbroker.core.fetching.fetch_positions import FetchPositions
 from mockbroker.core.log.dirs import LogDirs
 from mockbroker.core.metadata.image import Endpoint
@@ -32,15 +33,6 @@ _LOGGERS = {
     "org.apache.kafka.controller": "INFO",
     "state.change.logger": "INFO",
 }
-
-
-class ClientConnection(Protocol):
-    """A client's connection to a broker."""
-
-    @property
-    def id(self) -> int: ...
-
-    closed: bool
 
 
 class BrokerSpec(NamedTuple):

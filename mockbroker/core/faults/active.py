@@ -190,7 +190,7 @@ class ActiveRule:
 def _renews(facts: Facts) -> bool:
     """Whether the connection has been authenticated before (KIP-368)."""
     sasl = getattr(facts.connection, "sasl", None)
-    return sasl is not None and bool(sasl.renews)
+    return sasl is not None and bool(sasl.is_reauthenticating)
 
 
 def stream_of(seed: int, name: str) -> IdSource:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.core.faults.facts import Facts, KnownTopics, Surroundings
+from mockbroker.core.faults.facts import ExchangeContext, Facts, KnownTopics
 from mockbroker.core.faults.matching import ENTITIES
 from mockbroker.core.faults.paths import request_shape
 from mockbroker.core.faults.rows import RowArray, every, request_rows
@@ -103,7 +103,7 @@ class Bucket:
         self._epoch = -1
         self._size = 0
 
-    def rules_for(self, context: Surroundings, request: Any) -> Sequence[ActiveRule]:
+    def rules_for(self, context: ExchangeContext, request: Any) -> Sequence[ActiveRule]:
         """The rules whose conditions hold, live conditions excepted."""
         if not self._rules:
             return ()

@@ -18,7 +18,7 @@ from mockbroker.core.errors import ActionError, ApiError
 from mockbroker.core.faults.active import ActiveRule, RuleExplanation
 from mockbroker.core.faults.buckets import Bucket
 from mockbroker.core.faults.errors import NameTakenError, UnknownNameError
-from mockbroker.core.faults.facts import Facts, Surroundings
+from mockbroker.core.faults.facts import ExchangeContext, Facts
 from mockbroker.core.faults.holds import Held
 from mockbroker.core.faults.partial import Selection
 from mockbroker.core.faults.rules import FaultPlan, TimelineEntry
@@ -275,7 +275,7 @@ class FaultEngine:
 
     # -- evaluation --------------------------------------------------------------------------------
 
-    def evaluate(self, context: Surroundings, request: Any) -> Fired | None:
+    def evaluate(self, context: ExchangeContext, request: Any) -> Fired | None:
         """The rules that fire for a request, in order, with its facts; None without any."""
         api_key = context.header.api_key
         self.evaluated[api_key] = self.evaluated.get(api_key, 0) + 1

@@ -86,7 +86,7 @@ class KnownBroker(Protocol):
         ...
 
 
-class Surroundings(Protocol):
+class ExchangeContext(Protocol):
     """The context of a request: connection, broker, metadata, sessions."""
 
     @property
@@ -120,7 +120,7 @@ class Facts:
         "seq",
     )
 
-    def __init__(self, context: Surroundings, request: Any) -> None:
+    def __init__(self, context: ExchangeContext, request: Any) -> None:
         header = context.header
         self.broker: KnownBroker = context.broker
         self.listener = context.listener

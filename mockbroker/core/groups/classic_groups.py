@@ -40,7 +40,7 @@ from mockbroker.core.groups.events import (
 )
 from mockbroker.core.groups.group import CLASSIC, members_matching, required_members
 from mockbroker.core.groups.machine import handle
-from mockbroker.core.groups.records import GroupRecord
+from mockbroker.core.groups.records import GroupMetadataRecord
 from mockbroker.core.groups.runner import Assignments, GroupRunner, answer, ignore_result
 from mockbroker_protocol import ErrorCode
 
@@ -93,7 +93,7 @@ class ClassicGroups(GroupRunner[ClassicGroup]):
 
     def replay_record(self, record: Record, now_ms: int) -> None:
         stored = group_records.parse(record)
-        assert isinstance(stored, GroupRecord)
+        assert isinstance(stored, GroupMetadataRecord)
         group_id = stored.group_id
         if stored.image is not None:
             group = ClassicGroup.restore(group_id, self._settings, stored.image, now_ms)

@@ -11,21 +11,14 @@ exist.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
+
+from mockbroker.core.brokers.client_connection import ClientConnection
 
 # Kafka's clients have one member on a connection. Another entry replaces the oldest one.
 MEMBERS_MAX = 1000
 
 _Member: TypeAlias = tuple[str, str]  # group id, member id
-
-
-class Connection(Protocol):
-    """The part of a client's connection that is needed here."""
-
-    @property
-    def id(self) -> int: ...
-
-    closed: bool
 
 
 class MemberConnections:
@@ -40,7 +33,7 @@ class MemberConnections:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def record(self, group_id: str, member_id: str, connection: Connection) -> None:
+    def record(self, group_id: str, member_id: str, connection: ClientConnection) -> None:
         """Record that a request of the member arrived on this connection."""
         member, connection_id = (group_id, member_id), connection.id
         before = self._ids.get(member)

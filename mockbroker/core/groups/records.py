@@ -36,7 +36,7 @@ class OffsetRecord(msgspec.Struct, frozen=True):
     value: OffsetAndMetadata | None
 
 
-class GroupRecord(msgspec.Struct, frozen=True):
+class GroupMetadataRecord(msgspec.Struct, frozen=True):
     """The metadata of a classic group. None: the tombstone."""
 
     group_id: str
@@ -114,7 +114,7 @@ def _group_key(group_id: str) -> bytes:
 # ------------------------------------------------------------------------------------------ reading
 
 
-def parse(record: Record) -> OffsetRecord | GroupRecord | None:
+def parse(record: Record) -> OffsetRecord | GroupMetadataRecord | None:
     """The decoded record, or None if it is neither an offset nor a classic group.
 
     Raises DecodeError if key or value do not have the format of their version.
@@ -128,7 +128,7 @@ def parse(record: Record) -> OffsetRecord | GroupRecord | None:
         return OffsetRecord(key.group, key.topic, key.partition, offset)
     if isinstance(key, GroupMetadataKey):
         value = CONSUMER_OFFSETS.decode_value(key, record.value)
-        return GroupRecord(key.group, None if value is None else _group(value))
+        return GroupMetadataRecord(key.group, None if value is None else _group(value))
     return None
 
 

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 REQUEST_TIMED_OUT = int(ErrorCode.REQUEST_TIMED_OUT)
 
 
-class PartitionWait(Protocol):
+class PartitionStatus(Protocol):
     """The wait of an operation for one partition."""
 
     @property
     def partition(self) -> Partition: ...
 
 
-W = TypeVar("W", bound=PartitionWait)
+W = TypeVar("W", bound=PartitionStatus)
 
 
 class DelayedReplication(DelayedOperation, Generic[W]):

@@ -32,7 +32,7 @@ _TYPES = {_INT_MAX: "an INT", _LONG_MAX: "a LONG"}
 _IP_KEYS: dict[str, int | None] = {"connection_creation_rate": _INT_MAX}
 
 
-class Match(IntEnum):
+class MatchType(IntEnum):
     """How a filter component matches names (ClientQuotaFilterComponent)."""
 
     EXACT = 0
@@ -40,7 +40,7 @@ class Match(IntEnum):
     SPECIFIED = 2
 
 
-class Component(NamedTuple):
+class FilterComponent(NamedTuple):
     """One component of a filter: an entity type and the names that match."""
 
     entity_type: str
@@ -103,7 +103,7 @@ class ClientQuotas:
             self.throttling.remove_broker(broker.node_id)
 
     def describe(
-        self, components: list[Component], *, strict: bool
+        self, components: list[FilterComponent], *, strict: bool
     ) -> list[tuple[Entity, dict[str, float]]]:
         """The entities that match each component, and have no other types if `strict`.
 
@@ -168,7 +168,7 @@ def _check_value(keys: Mapping[str, int | None], key: str, value: float) -> None
         raise _refuse(f"{key} cannot be a fractional value.")
 
 
-def _check_filter(components: list[Component]) -> None:
+def _check_filter(components: list[FilterComponent]) -> None:
     seen: set[str] = set()
     for entity_type, match, name in components:
         if not entity_type:
@@ -178,14 +178,14 @@ def _check_filter(components: list[Component]) -> None:
         if entity_type not in (USER, CLIENT_ID, IP):
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {entity_type}")
         seen.add(entity_type)
-        if match == Match.EXACT and name is None:
+        if match == MatchType.EXACT and name is None:
             raise _refuse("Request specified MATCH_TYPE_EXACT, but set match string to null.")
-        if match in (Match.DEFAULT, Match.SPECIFIED) and name is not None:
+        if match in (MatchType.DEFAULT, MatchType.SPECIFIED) and name is not None:
             raise _refuse(
-                f"Request specified MATCH_TYPE_{Match(match).name}, but also specified a match "
+                f"Request specified MATCH_TYPE_{MatchType(match).name}, but also specified a match "
                 "string."
             )
-        if match not in Match._value2member_map_:
+        if match not in MatchType._value2member_map_:
             raise _refuse(f"Unknown match type {match}")
     if IP in seen and len(seen) > 1:
         raise _refuse(
@@ -194,9 +194,9 @@ def _check_filter(components: list[Component]) -> None:
         )
 
 
-def _matches(component: Component, names: Mapping[str, str | None]) -> bool:
+def _matches(component: FilterComponent, names: Mapping[str, str | None]) -> bool:
     entity_type, match, name = component
     if entity_type not in names:
         return False
     # SPECIFIED matches any name. DEFAULT matches None, which is the name of the default entity.
-    return match == Match.SPECIFIED or names[entity_type] == name
+    return match == MatchType.SPECIFIED or names[entity_type] == name

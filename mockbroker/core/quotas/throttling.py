@@ -94,10 +94,12 @@ class Throttling:
         """
         wait_ms = as_int32(self._record(FETCH, broker_id, client, size, now_ms))
         if wait_ms > 0:
-            self.unfetched(broker_id, client, size, now_ms)
+            self.unrecord_fetch(broker_id, client, size, now_ms)
         return wait_ms
 
-    def unfetched(self, broker_id: int, client: ClientIdentity, size: int, now_ms: int) -> None:
+    def unrecord_fetch(
+        self, broker_id: int, client: ClientIdentity, size: int, now_ms: int
+    ) -> None:
         """Undo the record of a Fetch whose response is not sent."""
         self._record(FETCH, broker_id, client, -size, now_ms)
 

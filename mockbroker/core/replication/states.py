@@ -120,7 +120,7 @@ def replica_state(control: ReplicationControl, partition: Partition, node_id: in
     return ReplicaState.ONLINE
 
 
-class StateLog:
+class StateChangeLog:
     """Emits every transition of partitions and replicas, and keeps the last ones.
 
     `history` holds at most HISTORY_MAX events, oldest first: these transitions and changes of the

@@ -29,7 +29,7 @@ from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.replication.replication_control import ReplicationControl
-    from mockbroker.core.replication.states import StateLog
+    from mockbroker.core.replication.states import StateChangeLog
 
 _INTERNAL_PREFIXES = {
     GROUP_METADATA_TOPIC: "offsets.topic",
@@ -55,7 +55,7 @@ class TopicControl:
     def __init__(
         self,
         control: ReplicationControl,
-        states: StateLog,
+        states: StateChangeLog,
         publish_deletion: Callable[[Topic], None],
     ) -> None:
         self._control = control

@@ -22,7 +22,7 @@ from mockbroker_protocol.records.control import ControlType, parse_control_type,
 OffsetRange = tuple[int, int]
 
 
-def leave_out_aborted(
+def filter_aborted(
     share_partition: SharePartition,
     fetched: FetchedBatches,
     ranges: Sequence[AcquiredRecords],

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from mockbroker.core.log.fetched_batches import FetchedBatches
 from mockbroker.core.log.producer_state import AbortedTransaction
-from mockbroker.core.share.aborted import leave_out_aborted
+from mockbroker.core.share.aborted import filter_aborted
 from mockbroker.core.share.emitters import emit_acquired
 from mockbroker.core.share.in_flight import InFlightBatch, InFlightState
 from mockbroker.core.share.partition import SharePartition
@@ -73,7 +73,7 @@ def acquire(
     if not ranges:
         return NOTHING
     if aborted:
-        ranges = leave_out_aborted(share_partition, fetched, ranges, aborted)
+        ranges = filter_aborted(share_partition, fetched, ranges, aborted)
         count = sum(each.last_offset - each.first_offset + 1 for each in ranges)
     emit_acquired(share_partition, request.member_id, ranges)
     return Acquired(ranges, count)

@@ -21,8 +21,8 @@ from mockbroker.core.metadata.topic import SHARE_GROUP_STATE_TOPIC
 from mockbroker.core.share.operations import (
     INITIALIZE,
     A,
-    Operation,
     Q,
+    StateOperation,
 )
 from mockbroker.core.share.records import SharePartitionKey
 from mockbroker.core.share.shard import ShareShard
@@ -85,7 +85,9 @@ class ShareCoordinator(CoordinatorRuntime[ShareShard]):
 
     # ------------------------------------------------------------------------------------ requests
 
-    def handle(self, operation: Operation[Q, A], request: Q, then: Callable[[A], None]) -> None:
+    def handle(
+        self, operation: StateOperation[Q, A], request: Q, then: Callable[[A], None]
+    ) -> None:
         """Handle a request; `then` is called once, perhaps now, with the response.
 
         Without a group id or topics the response is empty, and if a topic has no partitions, except
@@ -101,7 +103,7 @@ class ShareCoordinator(CoordinatorRuntime[ShareShard]):
 
     def handle_row(
         self,
-        operation: Operation[Any, Any],
+        operation: StateOperation[Any, Any],
         key: SharePartitionKey,
         row: Row,
         then: Callable[[Result], None],
@@ -149,12 +151,12 @@ class _Rows:
     def __init__(
         self,
         coordinator: ShareCoordinator,
-        operation: Operation[Q, A],
+        operation: StateOperation[Q, A],
         request: Q,
         then: Callable[[A], None],
     ) -> None:
         self._coordinator = coordinator
-        self._operation: Operation[Any, Any] = operation
+        self._operation: StateOperation[Any, Any] = operation
         self._request: StateRequest = request
         self._then: Callable[[Any], None] = then
         # The service's hash maps, whose order the answer has.

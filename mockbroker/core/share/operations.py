@@ -69,7 +69,7 @@ Q = TypeVar("Q", bound=StateRequest)
 A = TypeVar("A", bound=StateResponse)
 
 
-class Operation(Generic[Q, A]):
+class StateOperation(Generic[Q, A]):
     """One of the APIs; `title`, `event` and `rpc` are its names in Kafka's error messages."""
 
     __slots__ = (
@@ -130,7 +130,9 @@ class Operation(Generic[Q, A]):
 class StateSender(Protocol):
     """What others need of a broker's persister (see `share.persister`)."""
 
-    def send(self, operation: Operation[Q, A], request: Q, then: Callable[[A], None], /) -> None:
+    def send(
+        self, operation: StateOperation[Q, A], request: Q, then: Callable[[A], None], /
+    ) -> None:
         """Send a request; `then` is called once with the response, perhaps at once."""
 
 
@@ -158,11 +160,11 @@ def each_result(response: StateResponse) -> Iterator[tuple[bytes, Result]]:
             yield topic.topic_id, result
 
 
-def _operation(api: ApiKey, module: Any, name: str, event: str = "") -> Operation[Any, Any]:
+def _operation(api: ApiKey, module: Any, name: str, event: str = "") -> StateOperation[Any, Any]:
     """An operation by the name that its structs have; without `event` it is that of the API."""
     words = api.name.lower().split("_")
     message = "".join(map(str.capitalize, words))
-    return Operation(
+    return StateOperation(
         api,
         " ".join(words),
         event or "-".join(words),
@@ -176,22 +178,22 @@ def _operation(api: ApiKey, module: Any, name: str, event: str = "") -> Operatio
     )
 
 
-INITIALIZE: Operation[
+INITIALIZE: StateOperation[
     initializing.InitializeShareGroupStateRequest, initializing.InitializeShareGroupStateResponse
 ] = _operation(ApiKey.INITIALIZE_SHARE_GROUP_STATE, initializing, "InitializeState")
-READ: Operation[reading.ReadShareGroupStateRequest, reading.ReadShareGroupStateResponse] = (
+READ: StateOperation[reading.ReadShareGroupStateRequest, reading.ReadShareGroupStateResponse] = (
     _operation(
         ApiKey.READ_SHARE_GROUP_STATE, reading, "ReadState", "read-update-leader-epoch-state"
     )
 )
-WRITE: Operation[writing.WriteShareGroupStateRequest, writing.WriteShareGroupStateResponse] = (
+WRITE: StateOperation[writing.WriteShareGroupStateRequest, writing.WriteShareGroupStateResponse] = (
     _operation(ApiKey.WRITE_SHARE_GROUP_STATE, writing, "WriteState")
 )
-DELETE: Operation[deleting.DeleteShareGroupStateRequest, deleting.DeleteShareGroupStateResponse] = (
-    _operation(ApiKey.DELETE_SHARE_GROUP_STATE, deleting, "DeleteState")
-)
-READ_SUMMARY: Operation[
+DELETE: StateOperation[
+    deleting.DeleteShareGroupStateRequest, deleting.DeleteShareGroupStateResponse
+] = _operation(ApiKey.DELETE_SHARE_GROUP_STATE, deleting, "DeleteState")
+READ_SUMMARY: StateOperation[
     summing.ReadShareGroupStateSummaryRequest, summing.ReadShareGroupStateSummaryResponse
 ] = _operation(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, summing, "ReadStateSummary")
 
-OPERATIONS: tuple[Operation[Any, Any], ...] = (INITIALIZE, READ, WRITE, DELETE, READ_SUMMARY)
+OPERATIONS: tuple[StateOperation[Any, Any], ...] = (INITIALIZE, READ, WRITE, DELETE, READ_SUMMARY)

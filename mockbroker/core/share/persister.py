@@ -32,8 +32,8 @@ from mockbroker.core.share.operations import (
     OPERATIONS,
     WRITE,
     A,
-    Operation,
     Q,
+    StateOperation,
     each_result,
     each_row,
 )
@@ -158,14 +158,14 @@ class SharePersister:
 
     # ------------------------------------------------------------------------------------ attempts
 
-    def send(self, operation: Operation[Q, A], request: Q, then: Callable[[A], None]) -> None:
+    def send(self, operation: StateOperation[Q, A], request: Q, then: Callable[[A], None]) -> None:
         """Send a request to the coordinators of its share partitions."""
         call = _Call(operation, request, then)
         if not call.attempts:
             then(operation.response(()))
         self._send_all(operation, call.attempts)
 
-    def _send_all(self, operation: Operation[Any, Any], attempts: Sequence[_Attempt]) -> None:
+    def _send_all(self, operation: StateOperation[Any, Any], attempts: Sequence[_Attempt]) -> None:
         """Send the attempts of one call or one retry, those to one broker together."""
         routes: dict[int, list[_Attempt]] = {}
         for attempt in attempts:
@@ -219,7 +219,7 @@ class SharePersister:
 
     # ------------------------------------------------------------------------------------- flights
 
-    def _flush(self, operation: Operation[Any, Any], node_id: int) -> None:
+    def _flush(self, operation: StateOperation[Any, Any], node_id: int) -> None:
         """Send what waits for a broker, one request for each group, unless one is in flight."""
         route = operation.api, node_id
         if route in self._busy:
@@ -304,7 +304,10 @@ class _Call:
     __slots__ = ("_missing", "_operation", "_results", "_then", "attempts")
 
     def __init__(
-        self, operation: Operation[Any, Any], request: StateRequest, then: Callable[[Any], None]
+        self,
+        operation: StateOperation[Any, Any],
+        request: StateRequest,
+        then: Callable[[Any], None],
     ) -> None:
         self._operation = operation
         self._then = then
@@ -345,7 +348,7 @@ class _Attempt:
         self,
         call: _Call,
         number: int,
-        operation: Operation[Any, Any],
+        operation: StateOperation[Any, Any],
         group_id: str,
         topic_id: bytes,
         row: Row,
@@ -369,7 +372,7 @@ class _Attempt:
 
 
 def _rows(
-    attempts: Iterable[_Attempt], operation: Operation[Any, Any]
+    attempts: Iterable[_Attempt], operation: StateOperation[Any, Any]
 ) -> Iterator[tuple[SharePartitionKey, Any]]:
     """The share partition and the row of each attempt of an operation."""
     for attempt in attempts:
@@ -384,7 +387,7 @@ class _Flight:
     __slots__ = ("attempts", "node_id", "operation", "request")
 
     def __init__(
-        self, operation: Operation[Any, Any], node_id: int, attempts: Sequence[_Attempt]
+        self, operation: StateOperation[Any, Any], node_id: int, attempts: Sequence[_Attempt]
     ) -> None:
         self.operation = operation
         self.node_id = node_id

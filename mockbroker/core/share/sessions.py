@@ -78,7 +78,7 @@ class ShareSession:
         for target in forgotten:
             self.partitions.pop(target.key, None)
 
-    def owes(self, key: TopicPartitionKey) -> bool:
+    def must_send(self, key: TopicPartitionKey) -> bool:
         """Whether the next answer has a partition even without records or an error: it had an error
         the last time, or is new.
         """

@@ -42,7 +42,7 @@ from mockbroker_protocol.records import build_batch
 if TYPE_CHECKING:
     from mockbroker.core.replication.partition import Partition
     from mockbroker.core.share.coordinator import ShareCoordinator
-    from mockbroker.core.share.operations import Operation, Result, Row
+    from mockbroker.core.share.operations import Result, Row, StateOperation
 
 NONE = ErrorCode.NONE
 # The operations that begin or end a state, and their names in the journal.
@@ -140,7 +140,7 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
 
     def handle(
         self,
-        operation: Operation[Any, Any],
+        operation: StateOperation[Any, Any],
         key: SharePartitionKey,
         row: Row,
         then: Callable[[Result], None],
@@ -153,7 +153,7 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
             self._answer(operation, operation.failed(key.partition, *refusal), then)
 
     def _why_refused(
-        self, operation: Operation[Any, Any], key: SharePartitionKey, row: Any
+        self, operation: StateOperation[Any, Any], key: SharePartitionKey, row: Any
     ) -> tuple[ErrorCode, str] | None:
         """The error and its message, in the order of Kafka's checks."""
         entry = self.entries.get(key)
@@ -349,7 +349,7 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
 
     def _store(
         self,
-        operation: Operation[Any, Any],
+        operation: StateOperation[Any, Any],
         record: ShareRecord,
         result: Result,
         then: Callable[[Result], None],
@@ -390,7 +390,7 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
         return error
 
     def _answer(
-        self, operation: Operation[Any, Any], result: Result, then: Callable[[Result], None]
+        self, operation: StateOperation[Any, Any], result: Result, then: Callable[[Result], None]
     ) -> None:
         """Answer once all records written so far are replicated.
 

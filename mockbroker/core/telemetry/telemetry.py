@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
+from mockbroker.core.brokers.client_connection import ClientConnection
 from mockbroker.core.errors import ApiError
 from mockbroker.core.ids import METADATA_TOPIC_ID, ZERO_UUID, uuid_text
 from mockbroker_protocol import ErrorCode
@@ -30,12 +31,6 @@ INSTANCES_MAX = 16_384  # of one broker (ClientMetricsManager.CACHE_MAX_SIZE)
 EXPIRY_MS = 60_000
 PUSHES_KEPT = 1_000
 PUSHED_BYTES_KEPT = 16 * 1024 * 1024
-
-
-class ClientConnection(Protocol):
-    """A client's connection."""
-
-    closed: bool
 
 
 class Instance:

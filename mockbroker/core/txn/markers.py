@@ -77,14 +77,14 @@ def write_markers(
     write.start(runtime.timers.call_at, deadline_ms)
 
 
-class _Waiting(NamedTuple):
+class MarkerPartitionStatus(NamedTuple):
     """A partition whose high watermark must reach `required_offset`."""
 
     partition: Partition
     required_offset: int
 
 
-class _MarkerWrite(DelayedReplication[_Waiting]):
+class _MarkerWrite(DelayedReplication[MarkerPartitionStatus]):
     """Markers that wait to be replicated (DelayedProduce, as for acks=all)."""
 
     __slots__ = ("_broker", "_done", "_errors", "_marker", "_runtime")
@@ -111,7 +111,7 @@ class _MarkerWrite(DelayedReplication[_Waiting]):
         error, last_offset = self._append(partition)
         self._errors[key] = error
         if error == NONE and partition.high_watermark <= last_offset:
-            self._waiting.append(_Waiting(partition, last_offset + 1))
+            self._waiting.append(MarkerPartitionStatus(partition, last_offset + 1))
 
     def _append(self, partition: Partition) -> tuple[int, int]:
         if partition.leader_id != self._broker.node_id:
@@ -147,7 +147,7 @@ class _MarkerWrite(DelayedReplication[_Waiting]):
             groups.offsets.end_transaction(marker.producer_id, committed=marker.committed)
         return NONE, result.last_offset
 
-    def error_of(self, wait: _Waiting) -> int | None:
+    def error_of(self, wait: MarkerPartitionStatus) -> int | None:
         partition = wait.partition
         if partition.deleted or partition.leader_id != self._broker.node_id:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -155,7 +155,7 @@ class _MarkerWrite(DelayedReplication[_Waiting]):
             return None
         return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND if partition.under_min_isr else NONE
 
-    def set_error(self, wait: _Waiting, error: int) -> None:
+    def set_error(self, wait: MarkerPartitionStatus, error: int) -> None:
         self._errors[wait.partition.topic.name, wait.partition.index] = error
 
     def on_complete(self) -> None:

@@ -19,7 +19,7 @@ from mockbroker.pipeline.spool.format import ClientIdentified, RunStarted
 from mockbroker_protocol.headers import RequestHeader
 
 if TYPE_CHECKING:
-    from mockbroker.pipeline.convert.readers import Fetched
+    from mockbroker.pipeline.convert.readers import FetchSenders
 
 ZERO_ID = uuid_text(bytes(16))
 
@@ -84,7 +84,7 @@ class ConvertedExchange:
         self.committed: set[tuple[str, int]] = set()
         self.answer: ResponseEntry | None = None
         self.response: Any = None  # the answer's message
-        self.fetched: Fetched | None = None  # the connection and possible members of a Fetch
+        self.fetched: FetchSenders | None = None  # the connection and possible members of a Fetch
         self.rebalances = rebalances  # how many its client had seen when it sent the request
 
     @property

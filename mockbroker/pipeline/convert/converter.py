@@ -28,7 +28,7 @@ from mockbroker.pipeline.convert.groups import GroupTables
 from mockbroker.pipeline.convert.identity import Identities
 from mockbroker.pipeline.convert.producing import Producing
 from mockbroker.pipeline.convert.read_spans import ReadSpans
-from mockbroker.pipeline.convert.readers import Readers
+from mockbroker.pipeline.convert.readers import GroupReaders
 from mockbroker.pipeline.convert.requests import add_request
 from mockbroker.pipeline.convert.rows import Rows, Sink
 from mockbroker.pipeline.convert.shares import ShareTables, StreamsTables
@@ -57,7 +57,7 @@ class Converter:
         watermarks = Watermarks(rows, cluster)
         transactions = Transactions(rows)
         cluster_events = ClusterEvents(rows, cluster)
-        self._readers = readers = Readers(cluster)
+        self._readers = readers = GroupReaders(cluster)
         self._groups = groups = GroupTables(rows, cluster, transactions, readers)
         self._spans = spans = ReadSpans(cluster)
         shares, streams = ShareTables(rows, cluster), StreamsTables(rows)

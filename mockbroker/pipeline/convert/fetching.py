@@ -14,12 +14,12 @@ from mockbroker.core.journal.messages import error_name
 from mockbroker.pipeline.convert.batches import BatchOpener, Numbers
 from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, Place, RunState, times
 from mockbroker.pipeline.convert.read_spans import ReadSpans
-from mockbroker.pipeline.convert.readers import Readers, columns
+from mockbroker.pipeline.convert.readers import GroupReaders, columns
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.convert.watermarks import Watermarks
 
 
-class Brought(NamedTuple):
+class DeliveredBatches(NamedTuple):
     """The deliveries of one partition of an answer, offsets and hashes by batch, and the next
     offset.
     """
@@ -40,7 +40,7 @@ class Fetching:
         self,
         rows: Rows,
         cluster: RunState,
-        readers: Readers,
+        readers: GroupReaders,
         spans: ReadSpans,
         watermarks: Watermarks,
         opener: BatchOpener,
@@ -128,7 +128,7 @@ class Fetching:
                 high_watermark=data.high_watermark,
             )
 
-    def _brought(self, data: Any, fetch_offset: int, isolation_level: int) -> Brought:
+    def _brought(self, data: Any, fetch_offset: int, isolation_level: int) -> DeliveredBatches:
         offsets: list[Numbers] = []
         hashes: list[Numbers] = []
         batches = VisibleBatches(data, fetch_offset, isolation_level)
@@ -143,7 +143,7 @@ class Fetching:
                 places, values = places[wanted], values[wanted]
             offsets.append(np.asarray(places))
             hashes.append(values)
-        return Brought(offsets, hashes, batches.next_offset)
+        return DeliveredBatches(offsets, hashes, batches.next_offset)
 
 
 def _known(offset: int) -> int | None:

@@ -14,7 +14,7 @@ from mockbroker.pipeline.convert.cluster_state import (
     RunState,
     times,
 )
-from mockbroker.pipeline.convert.readers import Readers
+from mockbroker.pipeline.convert.readers import GroupReaders
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.convert.transactions import Transactions
 from mockbroker_protocol.consumer_protocol import decode_assignment
@@ -29,7 +29,7 @@ class GroupTables:
     """Makes `groups`, `assignments` and `commits`."""
 
     def __init__(
-        self, rows: Rows, cluster: RunState, transactions: Transactions, readers: Readers
+        self, rows: Rows, cluster: RunState, transactions: Transactions, readers: GroupReaders
     ) -> None:
         self._rows = rows
         self._cluster = cluster

@@ -17,13 +17,13 @@ from mockbroker.pipeline.convert.recent import Recent
 class ReadSpan:
     """One span; `expected` is the offset of its next Fetch."""
 
-    __slots__ = ("_start", "asked_seq", "expected", "number", "rebalances")
+    __slots__ = ("_start", "expected", "fetch_seq", "number", "rebalances")
 
     def __init__(self, number: int, start: str, expected: int, rebalances: int) -> None:
         self.number = number
         self.expected = expected
         self.rebalances = rebalances
-        self.asked_seq = 0
+        self.fetch_seq = 0
         self._start: str | None = start
 
     def begun(self) -> str | None:
@@ -40,7 +40,7 @@ class ReadSpans:
         self._count = 0
         self._under_way: dict[tuple[int, Place], ReadSpan] = {}
         self._places: dict[int, set[Place]] = {}  # of each connection
-        self._first_asked: dict[int, int] = {}  # connection -> its first Fetch
+        self._first_fetch_seqs: dict[int, int] = {}  # connection -> its first Fetch
         # The last look-up of offsets: of a partition, or (None) of all.
         self._look_ups: Recent[RunClient, dict[Place | None, int]] = Recent()
 
@@ -56,7 +56,7 @@ class ReadSpans:
         """The span of a Fetch."""
         connection = exchange.request.connection_id
         seq = exchange.request.seq
-        first = self._first_asked.setdefault(connection, seq)
+        first = self._first_fetch_seqs.setdefault(connection, seq)
         span = self._under_way.get((connection, place))
         why: str | None = None
         if span is None:
@@ -66,7 +66,7 @@ class ReadSpans:
         elif span.rebalances != exchange.rebalances:
             why = "rebalance"
         elif offset != span.expected:
-            why = "reset" if self._looked_up(exchange.client, place, span.asked_seq) else "jump"
+            why = "reset" if self._looked_up(exchange.client, place, span.fetch_seq) else "jump"
         if why is not None:
             self._count += 1
             span = ReadSpan(self._count, why, offset, exchange.rebalances)
@@ -74,7 +74,7 @@ class ReadSpans:
             self._places.setdefault(connection, set()).add(place)
         assert span is not None
         if not failed:
-            span.asked_seq = seq
+            span.fetch_seq = seq
         return span
 
     def _looked_up(self, client: RunClient, place: Place, since_seq: int) -> bool:
@@ -85,7 +85,7 @@ class ReadSpans:
 
     def closed(self, connection: int) -> None:
         """A connection was closed, and its spans end."""
-        self._first_asked.pop(connection, None)
+        self._first_fetch_seqs.pop(connection, None)
         for place in self._places.pop(connection, ()):
             del self._under_way[connection, place]
 

@@ -72,11 +72,11 @@ class Member:
         self.ended = False
         self.has_left = False
         self.heard_on: set[int] = set()  # connections whose last named member it is
-        self.fetches_on: dict[int, Connection] = {}  # by broker
+        self.fetches_on: dict[int, FetchConnection] = {}  # by broker
         self.doubtful_on: set[int] = set()  # brokers where two connections may be its own
 
 
-class Connection:
+class FetchConnection:
     """A connection that carried Fetches or named groups."""
 
     __slots__ = (
@@ -106,14 +106,14 @@ class Connection:
         self.first_fetch = self.last_fetch = 0
 
 
-class Fetched(NamedTuple):
+class FetchSenders(NamedTuple):
     """The connection of a Fetch, and the members that may have sent it."""
 
-    connection: Connection
+    connection: FetchConnection
     members: tuple[Member, ...]
 
 
-class Readers:
+class GroupReaders:
     """The members of all groups, and the connections they may fetch on."""
 
     def __init__(self, cluster: RunState) -> None:
@@ -121,7 +121,7 @@ class Readers:
         self._members: dict[str, dict[str, Member]] = {}
         self._of_client: dict[RunClient, list[Member]] = {}
         self._owners: dict[tuple[str, Assigned], Member] = {}
-        self._connections: dict[int, Connection] = {}
+        self._connections: dict[int, FetchConnection] = {}
 
     def forget(self) -> None:
         """Entries are missing: members and assignments are unknown."""
@@ -203,11 +203,11 @@ class Readers:
 
     # -- connections -------------------------------------------------------------------------------
 
-    def _connection(self, exchange: ConvertedExchange) -> Connection:
+    def _connection(self, exchange: ConvertedExchange) -> FetchConnection:
         number = exchange.request.connection_id
         connection = self._connections.get(number)
         if connection is None:
-            connection = Connection(number, exchange.request.node_id)
+            connection = FetchConnection(number, exchange.request.node_id)
             self._connections[number] = connection
         return connection
 
@@ -238,13 +238,13 @@ class Readers:
             if member is not None:
                 self._names(connection, member)
 
-    def _tells(self, connection: Connection, group: str) -> None:
+    def _tells(self, connection: FetchConnection, group: str) -> None:
         if connection.is_told and connection.group != group:
             connection.is_shared = True
         connection.group = group
         connection.is_told = True
 
-    def _names(self, connection: Connection, member: Member) -> None:
+    def _names(self, connection: FetchConnection, member: Member) -> None:
         former = connection.member
         if former is member:
             return
@@ -272,9 +272,9 @@ class Readers:
                 for each in topic.partitions if name else ():
                     key = (name, each.partition)
                     connection.excluded.update(m for m in candidates if key not in m.given)
-        exchange.fetched = Fetched(connection, tuple(candidates))
+        exchange.fetched = FetchSenders(connection, tuple(candidates))
 
-    def _candidates(self, connection: Connection, client: RunClient) -> list[Member]:
+    def _candidates(self, connection: FetchConnection, client: RunClient) -> list[Member]:
         if connection.is_shared:
             return list(self._of_client.get(client, ()))
         if connection.member is not None:
@@ -317,7 +317,7 @@ class Readers:
         group = groups.pop() if len(groups) == 1 and free else None
         return Reader(group, None, tuple(sorted(member.name for member in fitting)))
 
-    def _without_others(self, connection: Connection, fitting: list[Member]) -> list[Member]:
+    def _without_others(self, connection: FetchConnection, fitting: list[Member]) -> list[Member]:
         """Those that do not go on fetching on another connection."""
         busy = {
             member: other
@@ -343,7 +343,7 @@ class Readers:
         return [member for member in fitting if member not in connection.excluded]
 
     @staticmethod
-    def _is_free(connection: Connection, member: Member) -> bool:
+    def _is_free(connection: FetchConnection, member: Member) -> bool:
         """Whether no other connection to the broker may be the member's."""
         if member.name and connection.member is member:
             return True
@@ -351,17 +351,17 @@ class Readers:
         return connection.broker not in member.doubtful_on and other in (None, connection)
 
     @staticmethod
-    def _settle(connection: Connection, member: Member) -> None:
+    def _settle(connection: FetchConnection, member: Member) -> None:
         former = connection.reader
         if former is not member:
             if former is not None:
-                Readers._release(connection, former)
+                GroupReaders._release(connection, former)
             connection.reader = member
             connection.group = connection.group or member.group
         member.fetches_on[connection.broker] = connection
 
     @staticmethod
-    def _release(connection: Connection, member: Member) -> None:
+    def _release(connection: FetchConnection, member: Member) -> None:
         if connection.reader is member:
             connection.reader = None
         if member.fetches_on.get(connection.broker) is connection:

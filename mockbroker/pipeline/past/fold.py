@@ -13,9 +13,9 @@ from mockbroker.core.journal.entries import AppendEntry, Entry, EventEntry, Resp
 from mockbroker.core.metadata.topic import INTERNAL_TOPICS
 from mockbroker.core.replication.network import links_between
 from mockbroker.pipeline.past.image import (
-    Image,
     OpenTransaction,
     PastBroker,
+    PastCluster,
     PastGroup,
     PastPartition,
     PastTopic,
@@ -30,7 +30,7 @@ _PROCESS_STATES = frozenset((RUNNING, PAUSED, STOPPED))
 class Fold:
     """An image, and the entries applied to it. `members` opens the answers to members of groups."""
 
-    def __init__(self, image: Image, members: Members) -> None:
+    def __init__(self, image: PastCluster, members: Members) -> None:
         self.image = image
         self._members = members
         self._on_event: dict[type[events.Event], Callable[[Any], None]] = {

@@ -12,7 +12,7 @@ from mockbroker.core.events import GroupMoved, MarkerWritten, OffsetCommitted
 from mockbroker.core.journal.entries import AppendEntry, Entry, EventEntry
 from mockbroker.core.metadata.topic import INTERNAL_TOPICS
 from mockbroker.pipeline.past.fold import Fold
-from mockbroker.pipeline.past.image import Image, PastGroup, TopicPartition
+from mockbroker.pipeline.past.image import PastCluster, PastGroup, TopicPartition
 from mockbroker.pipeline.past.members import Members
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ class _Waiting(msgspec.Struct, frozen=True):
 class GroupHistory:
     """Collects the history of one group from the entries behind an image."""
 
-    def __init__(self, group: str, image: Image, after: int) -> None:
+    def __init__(self, group: str, image: PastCluster, after: int) -> None:
         self._group = group
         self._image = image
         self._from_seq = self.last_seq = after

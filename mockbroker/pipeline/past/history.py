@@ -12,7 +12,7 @@ from mockbroker.core.brokers.broker_life import RUNNING
 from mockbroker.core.journal.entries import Entry
 from mockbroker.core.journal.reader import ReadableJournal
 from mockbroker.pipeline.past.fold import Fold
-from mockbroker.pipeline.past.image import CapturedImage, Image
+from mockbroker.pipeline.past.image import CapturedImage, PastCluster
 from mockbroker.pipeline.past.members import MEMBER_APIS, Members
 from mockbroker.pipeline.past.undo import undone
 
@@ -40,7 +40,7 @@ class History:
 
     def __init__(self) -> None:
         self._seqs: list[int] = []
-        self._images: list[Image] = []
+        self._images: list[PastCluster] = []
 
     def needed_after(self, seq: int, first_seq: int) -> int:
         """The number behind which entries are needed for the image at `seq`; the whole journal
@@ -62,14 +62,14 @@ class History:
         """Set the image at the beginning of a journal, from all its entries and the image behind
         them; without one, nothing is known at the beginning. Former checkpoints are dropped.
         """
-        image = Image()
+        image = PastCluster()
         if captured is not None:
-            image = undone(Image.of(captured), list(entries.facts(frozenset())))
+            image = undone(PastCluster.of(captured), list(entries.facts(frozenset())))
         if entries.first_seq == 1:
             _start(image)
         self._seqs, self._images = [entries.first_seq - 1], [image]
 
-    def image_at(self, entries: Entries, seq: int) -> Image:
+    def image_at(self, entries: Entries, seq: int) -> PastCluster:
         """The image at `seq`, from entries that begin right behind a checkpoint."""
         at = bisect_right(self._seqs, entries.first_seq - 1) - 1
         fold = Fold(self._images[at].copy(), members_of(entries))
@@ -84,7 +84,7 @@ class History:
         return fold.image
 
 
-def _start(image: Image) -> None:
+def _start(image: PastCluster) -> None:
     """A cluster starts with all its brokers running and registered."""
     for node_id, broker in image.brokers.items():
         if broker.state is None:

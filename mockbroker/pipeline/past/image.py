@@ -141,7 +141,7 @@ _DICTS = (
 )
 
 
-class Image:
+class PastCluster:
     """The state of a cluster at one entry. `is_complete`: it had an image to begin with."""
 
     def __init__(self) -> None:
@@ -178,9 +178,9 @@ class Image:
         if configs:
             self.configs[resource_type, name] = configs
 
-    def copy(self) -> Image:
+    def copy(self) -> PastCluster:
         """An image that changes on its own; rows are shared."""
-        made = Image()
+        made = PastCluster()
         made.__dict__.update(self.__dict__)
         for name in _DICTS:
             setattr(made, name, dict(getattr(self, name)))
@@ -189,7 +189,7 @@ class Image:
         return made
 
     @classmethod
-    def of(cls, captured: CapturedImage) -> Image:
+    def of(cls, captured: CapturedImage) -> PastCluster:
         """The image that was captured."""
         made = cls()
         made.is_complete = True

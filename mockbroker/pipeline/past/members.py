@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from mockbroker.core.journal.entries import Entry, RequestEntry, ResponseEntry
 from mockbroker.core.journal.journal import ConnectedClient
 from mockbroker.core.journal.messages import DecodedRequest, decode_request, decode_response
-from mockbroker.pipeline.past.image import Image, PastGroup, PastMember, PastTransaction
+from mockbroker.pipeline.past.image import PastCluster, PastGroup, PastMember, PastTransaction
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.consumer_protocol import decode_assignment
 from mockbroker_protocol.exceptions import DecodeError
@@ -47,7 +47,7 @@ class Members:
         self._entry = entry
         self._client = client
         self._topic_name = topic_name
-        self._on_answer: dict[int, Callable[[Image, Any, Any, PastMember], None]] = {
+        self._on_answer: dict[int, Callable[[PastCluster, Any, Any, PastMember], None]] = {
             int(ApiKey.JOIN_GROUP): self._joined,
             int(ApiKey.SYNC_GROUP): self._synced,
             int(ApiKey.LEAVE_GROUP): self._left,
@@ -56,7 +56,7 @@ class Members:
             int(ApiKey.STREAMS_GROUP_HEARTBEAT): self._streams_heartbeat,
         }
 
-    def answered(self, image: Image, entry: ResponseEntry) -> None:
+    def answered(self, image: PastCluster, entry: ResponseEntry) -> None:
         """Apply an answer to a member; one with an error changes nothing."""
         request = self._entry(entry.request_seq)
         response = decode_response(entry)
@@ -95,11 +95,11 @@ class Members:
 
     # -- classic groups ----------------------------------------------------------------------------
 
-    def _joined(self, image: Image, message: Any, response: Any, asks: PastMember) -> None:
+    def _joined(self, image: PastCluster, message: Any, response: Any, asks: PastMember) -> None:
         member = replace(asks, member_id=response.member_id, generation=response.generation_id)
         _put(image, message.group_id, member, protocol=response.protocol_name)
 
-    def _synced(self, image: Image, message: Any, response: Any, asks: PastMember) -> None:
+    def _synced(self, image: PastCluster, message: Any, response: Any, asks: PastMember) -> None:
         assigned: Assigned | None = None
         try:
             if response.assignment:
@@ -114,13 +114,13 @@ class Members:
         member = replace(asks, generation=message.generation_id, assigned=assigned)
         _put(image, message.group_id, member)
 
-    def _left(self, image: Image, message: Any, response: Any, asks: PastMember) -> None:  # noqa: ARG002
+    def _left(self, image: PastCluster, message: Any, response: Any, asks: PastMember) -> None:  # noqa: ARG002
         for member_id in (message.member_id, *(each.member_id for each in message.members)):
             _remove(image, message.group_id, member_id)
 
     # -- the others --------------------------------------------------------------------------------
 
-    def _heartbeat(self, image: Image, message: Any, response: Any, asks: PastMember) -> None:
+    def _heartbeat(self, image: PastCluster, message: Any, response: Any, asks: PastMember) -> None:
         member_id = response.member_id or message.member_id
         if message.member_epoch < 0:
             _remove(image, message.group_id, member_id)
@@ -137,7 +137,7 @@ class Members:
         _put(image, message.group_id, member)
 
     def _streams_heartbeat(
-        self, image: Image, message: Any, response: Any, asks: PastMember
+        self, image: PastCluster, message: Any, response: Any, asks: PastMember
     ) -> None:
         member_id = response.member_id or message.member_id
         if message.member_epoch < 0:
@@ -157,7 +157,7 @@ def _tasks(tasks: Iterable[Any] | None) -> Assigned | None:
     return {task.subtopology_id: tuple(task.partitions) for task in tasks}
 
 
-def _put(image: Image, group: str, member: PastMember, protocol: str | None = None) -> None:
+def _put(image: PastCluster, group: str, member: PastMember, protocol: str | None = None) -> None:
     """Add or change a member. Without partitions it keeps those that it had."""
     known = image.groups.get(group) or PastGroup(group, None, None, None, None, None, {})
     if known.members is None:
@@ -174,14 +174,14 @@ def _put(image: Image, group: str, member: PastMember, protocol: str | None = No
     )
 
 
-def _remove(image: Image, group: str, member_id: str) -> None:
+def _remove(image: PastCluster, group: str, member_id: str) -> None:
     known = image.groups.get(group)
     if known is not None and known.members is not None and member_id in known.members:
         members = {name: each for name, each in known.members.items() if name != member_id}
         image.groups[group] = replace(known, members=members)
 
 
-def _initialized(image: Image, message: Any, response: Any) -> None:
+def _initialized(image: PastCluster, message: Any, response: Any) -> None:
     """InitProducerId tells the timeout of a transactional id, and of a new one its producer."""
     name = message.transactional_id
     if name is None:

@@ -15,8 +15,8 @@ from mockbroker.core import events
 from mockbroker.core.journal.entries import AppendEntry, Entry, EventEntry
 from mockbroker.core.metadata.topic import INTERNAL_TOPICS
 from mockbroker.pipeline.past.image import (
-    Image,
     OpenTransaction,
+    PastCluster,
     PastGroup,
     PastPartition,
     PastTopic,
@@ -28,7 +28,7 @@ _FIRST_GENERATION, _FIRST_EPOCH = 1, 2
 _EMPTY = "Empty"
 
 
-def undone(image: Image, entries: Sequence[Entry]) -> Image:
+def undone(image: PastCluster, entries: Sequence[Entry]) -> PastCluster:
     """The image before the first of the entries, from the one behind the last."""
     undo = _Undo(image.copy())
     for entry in reversed(entries):
@@ -45,7 +45,7 @@ def undone(image: Image, entries: Sequence[Entry]) -> Image:
 
 
 class _Undo:
-    def __init__(self, image: Image) -> None:
+    def __init__(self, image: PastCluster) -> None:
         self.image = image
         self._on_event: dict[type[events.Event], Callable[[Any], None]] = {
             events.BrokerChanged: self._broker,

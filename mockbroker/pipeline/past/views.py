@@ -13,7 +13,7 @@ from mockbroker.core.metadata.topic import (
     TRANSACTION_STATE_TOPIC,
 )
 from mockbroker.core.views.configs import OwnConfigsView
-from mockbroker.pipeline.past.image import Image, PastPartition
+from mockbroker.pipeline.past.image import PastCluster, PastPartition
 
 _ABSENT = PastPartition("", -1)
 
@@ -172,7 +172,7 @@ class PastLinkView(
     delay_ms: int
 
 
-def cluster_view(image: Image, cluster_id: str | None) -> PastClusterView:
+def cluster_view(image: PastCluster, cluster_id: str | None) -> PastClusterView:
     partitions = image.partitions.values()
     return PastClusterView(
         cluster_id=cluster_id,
@@ -186,7 +186,7 @@ def cluster_view(image: Image, cluster_id: str | None) -> PastClusterView:
     )
 
 
-def broker_views(image: Image) -> list[PastBrokerView]:
+def broker_views(image: PastCluster) -> list[PastBrokerView]:
     """All known brokers, by id."""
     counts = {node_id: [0, 0, 0] for node_id in image.brokers}
     for partition in image.partitions.values():
@@ -214,14 +214,14 @@ def broker_views(image: Image) -> list[PastBrokerView]:
     ]
 
 
-def own_config_views(image: Image) -> list[OwnConfigsView]:
+def own_config_views(image: PastCluster) -> list[OwnConfigsView]:
     """All resources but topics that are known to have configs of their own."""
     return [
         OwnConfigsView(*resource, configs) for resource, configs in sorted(image.configs.items())
     ]
 
 
-def topic_views(image: Image) -> list[PastTopicView]:
+def topic_views(image: PastCluster) -> list[PastTopicView]:
     """All topics, by name."""
     by_topic: dict[str, list[PastPartition]] = {name: [] for name in image.topics}
     for partition in image.partitions.values():
@@ -254,7 +254,7 @@ def _sum(partitions: list[PastPartition]) -> int | None:
     return total
 
 
-def partition_views(image: Image, topic: str | None = None) -> list[PastPartitionView]:
+def partition_views(image: PastCluster, topic: str | None = None) -> list[PastPartitionView]:
     """All partitions, or those of one topic."""
     return [
         _partition(each)
@@ -299,7 +299,7 @@ def _replica(partition: PastPartition, node_id: int) -> PastReplicaView:
     return PastReplicaView(node_id, in_sync, partition.log_start_offset, end, own, shares)
 
 
-def group_views(image: Image, group: str | None = None) -> list[PastGroupView]:
+def group_views(image: PastCluster, group: str | None = None) -> list[PastGroupView]:
     """All groups, or one, by id."""
     coordinator = _coordinators(image, GROUP_METADATA_TOPIC)
     return [
@@ -331,7 +331,7 @@ def group_views(image: Image, group: str | None = None) -> list[PastGroupView]:
     ]
 
 
-def lag_views(image: Image, group: str | None = None) -> list[PastLagView]:
+def lag_views(image: PastCluster, group: str | None = None) -> list[PastLagView]:
     """The lag of all groups, or of one, by partition."""
     pending = {key for found in image.pending.values() for key in found}
     views = []
@@ -359,7 +359,7 @@ def lag_views(image: Image, group: str | None = None) -> list[PastLagView]:
     return views
 
 
-def transaction_views(image: Image) -> list[PastTransactionView]:
+def transaction_views(image: PastCluster) -> list[PastTransactionView]:
     """All transactional ids, by id."""
     by_producer: dict[int, list[tuple[str, int]]] = {}
     for key, partition in sorted(image.partitions.items()):
@@ -381,7 +381,7 @@ def transaction_views(image: Image) -> list[PastTransactionView]:
     ]
 
 
-def open_transaction_views(image: Image) -> list[PastOpenTransactionView]:
+def open_transaction_views(image: PastCluster) -> list[PastOpenTransactionView]:
     """All open transactions, by partition."""
     known = {
         each.producer_id
@@ -402,7 +402,7 @@ def open_transaction_views(image: Image) -> list[PastOpenTransactionView]:
     ]
 
 
-def _coordinators(image: Image, topic: str) -> Callable[[str], int | None]:
+def _coordinators(image: PastCluster, topic: str) -> Callable[[str], int | None]:
     """The coordinator of a group or transactional id: the leader of the partition that has it."""
     leaders = [each.leader_id for key, each in sorted(image.partitions.items()) if key[0] == topic]
 
@@ -412,7 +412,7 @@ def _coordinators(image: Image, topic: str) -> Callable[[str], int | None]:
     return coordinator
 
 
-def link_views(image: Image) -> list[PastLinkView]:
+def link_views(image: PastCluster) -> list[PastLinkView]:
     """The link of each ordered pair of brokers."""
     nodes = sorted(image.brokers)
     return [

@@ -36,8 +36,8 @@ from mockbroker.server.network.frame_reader import (
     REQUEST_BYTES_MAX,
     REQUEST_ELEMENTS_MAX,
     FrameReader,
+    InvalidReceiveError,
     LimitExceededError,
-    ProtocolError,
 )
 from mockbroker.server.network.pending_exchange import PendingExchange
 from mockbroker.server.network.routes import API_VERSIONS, Route, route_of
@@ -63,12 +63,12 @@ _HEAD = struct.Struct(">ii").pack  # size and correlation id: response header v0
 _FLEXIBLE_HEAD = struct.Struct(">iix").pack  # and no tagged fields: v1
 
 
-def undecodable(what: str, error: DecodeError) -> ProtocolError:
+def undecodable(what: str, error: DecodeError) -> InvalidReceiveError:
     """Why the connection closes whose request does not parse; `what` precedes the reason."""
     reason = f"{what}: {error}"
     if isinstance(error, TooManyElementsError):
         return LimitExceededError(REQUEST_ELEMENTS_MAX, reason)
-    return ProtocolError(reason)
+    return InvalidReceiveError(reason)
 
 
 class Connection(FrameReader):
@@ -147,7 +147,7 @@ class Connection(FrameReader):
             if isinstance(error, OSError):
                 why = f"the client went away: {error.strerror}"
             log.debug("%s went away: %s", self.peer, error)
-        except ProtocolError as error:
+        except InvalidReceiveError as error:
             why = str(error)
             self._stats.protocol_errors += 1
             if isinstance(error, LimitExceededError):
@@ -239,7 +239,7 @@ class Connection(FrameReader):
         """Serve one request; returns the bytes that the socket did not accept, None to close the
         connection, or a pending exchange.
 
-        `frame` is the request without its size. Raises ProtocolError if Kafka would close.
+        `frame` is the request without its size. Raises InvalidReceiveError if Kafka would close.
         """
         throttling = self._cluster.quotas.throttling
         started_ns = perf_counter_ns() if self._trace is not None else 0
@@ -247,7 +247,7 @@ class Connection(FrameReader):
         try:
             header, position = decode_request_header(view)
         except DecodeError as error:
-            raise ProtocolError(f"request header: {error}") from None
+            raise InvalidReceiveError(f"request header: {error}") from None
         now_ms = self.active_ms = self._now_ms()
         if self._timers.are_due(now_ms):
             # The process was stopped. Due timers run before waiting requests.
@@ -434,7 +434,7 @@ class Connection(FrameReader):
         """Answer ApiVersions of an unknown version as v0 (KIP-511); any other request closes."""
         header = context.header
         if header.api_key != API_VERSIONS:
-            raise ProtocolError(
+            raise InvalidReceiveError(
                 f"API key {header.api_key} version {header.api_version} is not served"
             )
         body = response_codec(ApiKey.API_VERSIONS, 0).encode(

@@ -11,7 +11,7 @@ import trio
 from mockbroker.exchange.faulted import FaultedExchange
 from mockbroker.exchange.served import ServedExchange
 from mockbroker.handlers.base import Parked, RequestContext
-from mockbroker.server.network.frame_reader import ProtocolError
+from mockbroker.server.network.frame_reader import InvalidReceiveError
 from mockbroker.server.network.pending_exchange import PendingExchange
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class ConnectionExchange(ServedExchange, PendingExchange):
         """Carry out the rules; returns no bytes, as nothing is left to send, or None to close."""
         try:
             await self._faulted.run()
-        except (OSError, ProtocolError, trio.ClosedResourceError):
+        except (OSError, InvalidReceiveError, trio.ClosedResourceError):
             raise
         except Exception:
             log.exception(

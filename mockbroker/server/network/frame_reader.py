@@ -25,11 +25,11 @@ REQUEST_ELEMENTS_MAX = "mockbroker.request.elements.max"
 _SIZE = struct.Struct(">i").unpack_from
 
 
-class ProtocolError(Exception):
+class InvalidReceiveError(Exception):
     """The client broke the protocol; Kafka closes such a connection without a response."""
 
 
-class LimitExceededError(ProtocolError):
+class LimitExceededError(InvalidReceiveError):
     """The client exceeded the config `limit`."""
 
     def __init__(self, limit: str, reason: str) -> None:
@@ -99,15 +99,15 @@ class FrameReader:
         self._filled += await self._transport.receive_into(self._buffer[self._filled :])
 
     def _frame_size(self) -> int:
-        """The size of the next frame. Raises ProtocolError for an impossible one."""
+        """The size of the next frame. Raises InvalidReceiveError for an impossible one."""
         size: int = _SIZE(self._buffer, self._start)[0]
         if 0 <= size <= self._request_bytes_max:
             return size
         if size >> 16 == TLS_CLIENT_HELLO:
-            raise ProtocolError("the client speaks TLS, which this listener does not")
+            raise InvalidReceiveError("the client speaks TLS, which this listener does not")
         reason = f"frame size {size} at byte 0 is outside 0..{self._request_bytes_max}"
         if size < 0:
-            raise ProtocolError(reason)
+            raise InvalidReceiveError(reason)
         raise LimitExceededError(self._request_bytes_limit, reason)
 
     async def _read_frame(self) -> bytearray | None:
@@ -119,7 +119,7 @@ class FrameReader:
             self._answers = 0
             if received == 0:
                 if self._filled:
-                    raise ProtocolError("stream ended inside a frame's size")
+                    raise InvalidReceiveError("stream ended inside a frame's size")
                 return None
             self._filled += received
         frame = self._next_frame()
@@ -155,6 +155,8 @@ class FrameReader:
                 while have < len(frame):
                     received = await self._transport.receive_into(view[have:], expect_data=True)
                     if received == 0:
-                        raise ProtocolError(f"stream ended after {have} of {size} bytes of a frame")
+                        raise InvalidReceiveError(
+                            f"stream ended after {have} of {size} bytes of a frame"
+                        )
                     have += received
         return frame

@@ -20,7 +20,7 @@ from mockbroker.handlers.authentication import delayed_failure
 from mockbroker.handlers.base import ConnectionInfo, EncodedResponse, RequestContext
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.server.network.connection import Connection, undecodable
-from mockbroker.server.network.frame_reader import REQUEST_BYTES_MAX, ProtocolError
+from mockbroker.server.network.frame_reader import REQUEST_BYTES_MAX, InvalidReceiveError
 from mockbroker.server.network.pending_exchange import PendingExchange
 from mockbroker.server.network.routes import Route
 from mockbroker.server.network.transport import Buffer, Transport
@@ -72,13 +72,13 @@ class SecureConnection(Connection):
             await tls.handshake()
         except ssl.SSLError as error:
             reason = str(error.reason or error).replace("_", " ").lower()
-            raise ProtocolError(f"TLS handshake failed: {reason}") from None
+            raise InvalidReceiveError(f"TLS handshake failed: {reason}") from None
         subject = tls.peer_subject()
         if subject:
             try:
                 name = self._mapper.name(distinguished_name(subject))
             except NoMatchingRuleError as error:
-                raise ProtocolError(str(error)) from None
+                raise InvalidReceiveError(str(error)) from None
             self._info.principal = user(name)
 
 
@@ -127,15 +127,15 @@ class SaslConnection(SecureConnection):
 
     def serve(self, frame: bytearray) -> Sequence[Buffer] | PendingExchange | None:
         sasl = self._sasl
-        if sasl.speaks_raw and sasl.takes_token:
+        if sasl.speaks_raw and sasl.expects_token:
             return self._serve_raw_token(frame)
         if len(frame) < 2:
-            raise ProtocolError("request header: a frame without an API key")
+            raise InvalidReceiveError("request header: a frame without an API key")
         admission = sasl.admit(_API_KEY(frame)[0], self._now_ms())
         if admission is Admission.ADMIT:
             return super().serve(frame)
         if admission is Admission.CLOSE:
-            raise ProtocolError(sasl.reason)
+            raise InvalidReceiveError(sasl.reason)
         return self._refuse(frame)
 
     def _answer(
@@ -192,7 +192,7 @@ class SaslConnection(SecureConnection):
                 (header.api_key, header.api_version)
             )
             if route is None:
-                raise ProtocolError(self._sasl.reason)
+                raise InvalidReceiveError(self._sasl.reason)
             request, _ = route.request.decode_untrusted(view, position, self._elements_max)
         except DecodeError as error:
             raise undecodable(self._sasl.reason, error) from None

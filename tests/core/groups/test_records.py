@@ -9,7 +9,7 @@ import pytest
 from mockbroker.core.groups import records as group_records
 from mockbroker.core.groups.events import GroupImage, MemberImage
 from mockbroker.core.groups.offsets import OffsetAndMetadata
-from mockbroker.core.groups.records import GroupRecord, OffsetRecord, parse
+from mockbroker.core.groups.records import GroupMetadataRecord, OffsetRecord, parse
 from mockbroker_protocol.internal_topics import CONSUMER_OFFSETS
 from mockbroker_protocol.messages.consumer_offsets import (
     ConsumerGroupMetadataKey,
@@ -63,10 +63,10 @@ def test_what_is_written_can_be_read() -> None:
     assert again.value.record_offset == 99
     again.value.record_offset = -1
     assert again == OffsetRecord("g", "t", 7, VALUE)
-    assert read_back(group_records.group_metadata("g", IMAGE)) == GroupRecord("g", IMAGE)
+    assert read_back(group_records.group_metadata("g", IMAGE)) == GroupMetadataRecord("g", IMAGE)
     assert read_back(group_records.offset_tombstone("g", "t", 7)) == OffsetRecord("g", "t", 7, None)
-    assert read_back(group_records.group_tombstone("g")) == GroupRecord("g", None)
-    assert read_back(group_records.new_group("g", 5)) == GroupRecord(
+    assert read_back(group_records.group_tombstone("g")) == GroupMetadataRecord("g", None)
+    assert read_back(group_records.new_group("g", 5)) == GroupMetadataRecord(
         "g", GroupImage("", 0, None, None, 5)
     )
 
@@ -108,7 +108,7 @@ def test_groups_of_every_version_can_be_read(version: int) -> None:
     value = GroupMetadataValue("consumer", 5, "range", "a", 1_700_000_000_000, [member])
     key, _ = group_records.group_tombstone("g")
     again = read_back((key, CONSUMER_OFFSETS.encode_value(value, version)))
-    assert isinstance(again, GroupRecord)
+    assert isinstance(again, GroupMetadataRecord)
     assert again.image is not None
     assert again.image.state_timestamp_ms == (1_700_000_000_000 if version >= 2 else -1)
     (line,) = again.image.members

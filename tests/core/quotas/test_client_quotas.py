@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.quotas.client_quotas import ClientQuotas, Component, Match, entity_of
+from mockbroker.core.quotas.client_quotas import ClientQuotas, FilterComponent, MatchType, entity_of
 from mockbroker_protocol import ErrorCode
 
 WINDOWS: dict[str, int] = {
@@ -34,12 +34,12 @@ def quotas() -> ClientQuotas:
     [
         ([], False, [USER, DEFAULT_CLIENT, BOTH, ADDRESS]),
         ([], True, []),
-        ([Component("user", Match.EXACT, "u")], False, [USER, BOTH]),
-        ([Component("user", Match.EXACT, "u")], True, [USER]),
-        ([Component("user", Match.EXACT, "v")], False, []),
-        ([Component("client-id", Match.DEFAULT, None)], True, [DEFAULT_CLIENT]),
-        ([Component("client-id", Match.SPECIFIED, None)], False, [DEFAULT_CLIENT, BOTH]),
-        ([Component("ip", Match.SPECIFIED, None)], True, [ADDRESS]),
+        ([FilterComponent("user", MatchType.EXACT, "u")], False, [USER, BOTH]),
+        ([FilterComponent("user", MatchType.EXACT, "u")], True, [USER]),
+        ([FilterComponent("user", MatchType.EXACT, "v")], False, []),
+        ([FilterComponent("client-id", MatchType.DEFAULT, None)], True, [DEFAULT_CLIENT]),
+        ([FilterComponent("client-id", MatchType.SPECIFIED, None)], False, [DEFAULT_CLIENT, BOTH]),
+        ([FilterComponent("ip", MatchType.SPECIFIED, None)], True, [ADDRESS]),
     ],
 )
 def test_filters_match_types_and_names(quotas, components, strict, found):
@@ -50,15 +50,18 @@ def test_filters_match_types_and_names(quotas, components, strict, found):
 @pytest.mark.parametrize(
     ("components", "error"),
     [
-        ([Component("", Match.EXACT, "x")], ErrorCode.INVALID_REQUEST),
-        ([Component("bogus", Match.EXACT, "x")], ErrorCode.UNSUPPORTED_VERSION),
-        ([Component("user", Match.EXACT, None)], ErrorCode.INVALID_REQUEST),
-        ([Component("user", Match.DEFAULT, "x")], ErrorCode.INVALID_REQUEST),
-        ([Component("user", Match.SPECIFIED, "x")], ErrorCode.INVALID_REQUEST),
-        ([Component("user", 9, None)], ErrorCode.INVALID_REQUEST),
-        ([Component("user", Match.SPECIFIED, None)] * 2, ErrorCode.INVALID_REQUEST),
+        ([FilterComponent("", MatchType.EXACT, "x")], ErrorCode.INVALID_REQUEST),
+        ([FilterComponent("bogus", MatchType.EXACT, "x")], ErrorCode.UNSUPPORTED_VERSION),
+        ([FilterComponent("user", MatchType.EXACT, None)], ErrorCode.INVALID_REQUEST),
+        ([FilterComponent("user", MatchType.DEFAULT, "x")], ErrorCode.INVALID_REQUEST),
+        ([FilterComponent("user", MatchType.SPECIFIED, "x")], ErrorCode.INVALID_REQUEST),
+        ([FilterComponent("user", 9, None)], ErrorCode.INVALID_REQUEST),
+        ([FilterComponent("user", MatchType.SPECIFIED, None)] * 2, ErrorCode.INVALID_REQUEST),
         (
-            [Component("user", Match.SPECIFIED, None), Component("ip", Match.SPECIFIED, None)],
+            [
+                FilterComponent("user", MatchType.SPECIFIED, None),
+                FilterComponent("ip", MatchType.SPECIFIED, None),
+            ],
             ErrorCode.INVALID_REQUEST,
         ),
     ],

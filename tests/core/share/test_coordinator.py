@@ -16,7 +16,7 @@ from mockbroker.core.share.operations import (
     READ,
     READ_SUMMARY,
     WRITE,
-    Operation,
+    StateOperation,
 )
 from mockbroker.core.share.records import Snapshot, Update, parse
 from mockbroker.core.share.shard import ShareShard
@@ -60,13 +60,13 @@ class ShareNode(Node):
         assert isinstance(shard, ShareShard)
         return shard
 
-    def send(self, operation: Operation[Any, Any], request: Any) -> list[Any]:
+    def send(self, operation: StateOperation[Any, Any], request: Any) -> list[Any]:
         """Send a request; the result has the response once it comes."""
         answers: list[Any] = []
         self.coordinator.handle(operation, request, answers.append)
         return answers
 
-    def ask(self, operation: Operation[Any, Any], request: Any) -> Any:
+    def ask(self, operation: StateOperation[Any, Any], request: Any) -> Any:
         """The first result of a request that is answered at once."""
         (answer,) = self.send(operation, request)
         return answer.results[0].partitions[0]

@@ -150,14 +150,14 @@ def test_a_new_partition_and_the_end_of_an_error_are_owed_to_the_client(cache):
     session = opened(cache, 1, [B]).session
     assert session is not None
     quiet = {"has_records": False, "failed": False}
-    assert not session.owes(A.key)
-    assert session.owes(B.key), "a new partition"
+    assert not session.must_send(A.key)
+    assert session.must_send(B.key), "a new partition"
     session.answered(B.key, **quiet)
-    assert not session.owes(B.key)
+    assert not session.must_send(B.key)
     session.answered(B.key, has_records=False, failed=True)
-    assert session.owes(B.key), "its error may end"
+    assert session.must_send(B.key), "its error may end"
     session.answered(B.key, **quiet)
-    assert not session.owes(B.key)
+    assert not session.must_send(B.key)
 
 
 def test_a_partition_with_records_is_the_last_of_its_session(cache):

@@ -9,7 +9,7 @@ from mockbroker.core.journal.entries import EventEntry
 from mockbroker.pipeline.convert import recent, transactions
 from mockbroker.pipeline.convert.cluster_state import RunClient, RunState
 from mockbroker.pipeline.convert.groups import GroupTables
-from mockbroker.pipeline.convert.readers import Member, Readers
+from mockbroker.pipeline.convert.readers import GroupReaders, Member
 from mockbroker.pipeline.convert.recent import Recent
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.convert.transactions import Transactions
@@ -58,8 +58,8 @@ def test_a_producer_that_was_forgotten_repeats_no_number() -> None:
     assert numbers == sorted(numbers)
 
 
-def readers_with(*members: Member) -> Readers:
-    readers = Readers(RunState())
+def readers_with(*members: Member) -> GroupReaders:
+    readers = GroupReaders(RunState())
     for member in members:
         member.given[PLACE] = 1
         readers._members.setdefault(member.group, {})[member.name] = member

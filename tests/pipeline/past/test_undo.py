@@ -14,7 +14,7 @@ from mockbroker.core.configs.resources import ConfigResourceType, overrides_of, 
 from mockbroker.core.journal.entries import Entry
 from mockbroker.core.journal.journal import Journal
 from mockbroker.pipeline.past.fold import Fold
-from mockbroker.pipeline.past.image import Image, capture
+from mockbroker.pipeline.past.image import PastCluster, capture
 from mockbroker.pipeline.past.members import Members
 from mockbroker.pipeline.past.undo import undone
 from mockbroker_protocol.records import BatchHeader, Record, build_batch
@@ -68,7 +68,7 @@ steps = st.lists(
 )
 
 
-def topics_and_configs(image: Image) -> object:
+def topics_and_configs(image: PastCluster) -> object:
     return image.topics, image.configs
 
 
@@ -83,10 +83,10 @@ def test_topics_and_configs_are_the_same_from_both_ends(
         step(cluster)
     journal = Journal(lambda: 0)
     cluster.runtime.on_event.append(journal.event)
-    began = Image.of(capture(cluster))
+    began = PastCluster.of(capture(cluster))
     for step in after:
         step(cluster)
-    ended = Image.of(capture(cluster))
+    ended = PastCluster.of(capture(cluster))
     entries: list[Entry] = journal.since()[1]
     fold = Fold(began.copy(), Members(journal.entry, lambda _: None, cluster.topic_name))
     for at, entry in enumerate(entries):
@@ -115,9 +115,9 @@ def test_records_that_a_new_leader_lacks_go_from_the_end_of_the_log(lose: Step) 
     partition.append(batch, BatchHeader(batch), 1, 0)
     journal = Journal(lambda: 0)
     cluster.runtime.on_event.append(journal.event)
-    began = Image.of(capture(cluster))
+    began = PastCluster.of(capture(cluster))
     lose(cluster)
-    ended = Image.of(capture(cluster))
+    ended = PastCluster.of(capture(cluster))
     entries: list[Entry] = journal.since()[1]
     fold = Fold(began.copy(), Members(journal.entry, lambda _: None, cluster.topic_name))
     fold.apply(entries)

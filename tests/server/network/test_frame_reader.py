@@ -9,7 +9,11 @@ from collections.abc import Iterator
 import pytest
 import trio
 
-from mockbroker.server.network.frame_reader import LARGE_BUFFER_BYTES, FrameReader, ProtocolError
+from mockbroker.server.network.frame_reader import (
+    LARGE_BUFFER_BYTES,
+    FrameReader,
+    InvalidReceiveError,
+)
 from mockbroker.server.network.stats import Stats
 
 FRAME_BYTES_MAX = 100 << 20
@@ -68,5 +72,5 @@ async def test_an_announced_frame_takes_memory_for_what_has_arrived(autojump_clo
 @pytest.mark.trio
 async def test_a_stream_that_ends_inside_a_frame_says_how_much_was_there():
     frames = reader(Chunks(struct.pack(">i", 1 << 20), bytes(300_000)))
-    with pytest.raises(ProtocolError, match="stream ended after 300000 of 1048576 bytes"):
+    with pytest.raises(InvalidReceiveError, match="stream ended after 300000 of 1048576 bytes"):
         await frames._read_frame()

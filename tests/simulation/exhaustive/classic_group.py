@@ -33,7 +33,7 @@ from mockbroker.core.groups.events import (
     Unload,
 )
 from mockbroker.core.groups.machine import handle
-from mockbroker.core.groups.records import GroupRecord, group_metadata, parse
+from mockbroker.core.groups.records import GroupMetadataRecord, group_metadata, parse
 from mockbroker.core.groups.states import TRANSITIONS, ClassicGroupState
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record
@@ -240,7 +240,7 @@ class ClassicGroupWorld(ExploredWorld):
             return
         key, value = group_metadata("g", self.log)
         read = parse(Record(key=key, value=value))
-        assert isinstance(read, GroupRecord)
+        assert isinstance(read, GroupMetadataRecord)
         assert read.image is not None
         self.group = ClassicGroup.restore("g", self.settings, read.image, self.now_ms)
         self._tell(Loaded())

@@ -20,8 +20,8 @@ def acks_all_waits_for_nobody() -> Planting:
 def acks_all_misses_the_last_record() -> Planting:
     return rewritten(
         produce._append_all,
-        "_Waiting(partition, result.last_offset + 1, entry.response)",
-        "_Waiting(partition, result.last_offset, entry.response)",
+        "ProducePartitionStatus(partition, result.last_offset + 1, entry.response)",
+        "ProducePartitionStatus(partition, result.last_offset, entry.response)",
     )
 
 
@@ -29,8 +29,8 @@ def acks_all_misses_the_last_record() -> Planting:
 def acks_all_waits_for_the_next() -> Planting:
     return rewritten(
         produce._append_all,
-        "_Waiting(partition, result.last_offset + 1, entry.response)",
-        "_Waiting(partition, result.last_offset + 2, entry.response)",
+        "ProducePartitionStatus(partition, result.last_offset + 1, entry.response)",
+        "ProducePartitionStatus(partition, result.last_offset + 2, entry.response)",
     )
 
 

@@ -39,7 +39,7 @@ class RecordType(NamedTuple):
     key_identity: str = ""
 
 
-class GroupRecord(NamedTuple):
+class ModernGroupRecord(NamedTuple):
     """A decoded record."""
 
     group_id: str
@@ -64,7 +64,7 @@ class RecordTypes:
             return key, None
         return key, CONSUMER_OFFSETS.encode_value(kind.write(change))
 
-    def parse(self, record: Record) -> GroupRecord | None:
+    def parse(self, record: Record) -> ModernGroupRecord | None:
         """The decoded record, or None if it is not of these types.
 
         Raises DecodeError if key or value do not have the format of their version.
@@ -78,7 +78,7 @@ class RecordTypes:
         value = CONSUMER_OFFSETS.decode_value(key, record.value)
         identity = (getattr(key, kind.key_identity or kind.identity),) if kind.identity else ()
         change = kind.change(*identity, None) if value is None else kind.read(value, *identity)
-        return GroupRecord(key.group_id, change)
+        return ModernGroupRecord(key.group_id, change)
 
 
 def value_records(

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import msgspec
 
 from mockbroker.core.groups.modern.topics import TopicSource
-from mockbroker.core.groups.share.states import PARTITION_EVENTS, Change, PartitionEvent
+from mockbroker.core.groups.share.states import PARTITION_EVENTS, PartitionEvent, SetChange
 
 UNKNOWN_TOPIC = "<UNKNOWN>"  # the name of a topic that is deleted
 
@@ -59,7 +59,7 @@ def moved(
     Events about topics (`deleting`, and deletions) concern all partitions of the topics in `which`.
     """
     effects = PARTITION_EVENTS[event]
-    whole = effects.deleting is not Change.KEEP
+    whole = effects.deleting is not SetChange.KEEP
     initializing = _changed(before.initializing, effects.initializing, which, topics, whole=whole)
     if event is PartitionEvent.INITIALIZE:
         # Whatever initializes is not being deleted, not only the newest.
@@ -67,9 +67,9 @@ def moved(
     else:
         gone = which
     deleting = dict(before.deleting)
-    if effects.deleting is Change.ADD:
+    if effects.deleting is SetChange.ADD:
         deleting |= {topic_id: name_of(topics, topic_id) for topic_id in which}
-    elif effects.deleting is Change.REMOVE:
+    elif effects.deleting is SetChange.REMOVE:
         deleting = {t: name for t, name in deleting.items() if t not in gone}
     return SharePartitions(
         initializing,
@@ -80,19 +80,19 @@ def moved(
 
 def _changed(
     lines: Mapping[bytes, TopicPartitions],
-    change: Change,
+    change: SetChange,
     which: Partitions,
     topics: TopicSource,
     *,
     whole: bool,
 ) -> Mapping[bytes, TopicPartitions]:
-    if change is Change.KEEP:
+    if change is SetChange.KEEP:
         return lines
     after = dict(lines)
     for topic_id, partitions in which.items():
         former = lines.get(topic_id)
         had = former.partitions if former else frozenset()
-        if change is Change.ADD:
+        if change is SetChange.ADD:
             after[topic_id] = TopicPartitions(name_of(topics, topic_id), had | partitions)
         elif former is not None:
             left = frozenset() if whole else had - partitions

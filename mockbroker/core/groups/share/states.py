@@ -118,7 +118,7 @@ class PartitionEvent(Enum):
     TOPIC_DELETED = "their topic is deleted"
 
 
-class Change(Enum):
+class SetChange(Enum):
     """What an event does to one of the three sets."""
 
     KEEP = "-"
@@ -129,17 +129,25 @@ class Change(Enum):
 class PartitionEffects(NamedTuple):
     """The changes of the sets: initializing and initialized partitions, deleting topics."""
 
-    initializing: Change
-    initialized: Change
-    deleting: Change
+    initializing: SetChange
+    initialized: SetChange
+    deleting: SetChange
 
 
 PARTITION_EVENTS: dict[PartitionEvent, PartitionEffects] = {
-    PartitionEvent.INITIALIZE: PartitionEffects(Change.ADD, Change.KEEP, Change.REMOVE),
-    PartitionEvent.INITIALIZED: PartitionEffects(Change.REMOVE, Change.ADD, Change.KEEP),
-    PartitionEvent.FAILED: PartitionEffects(Change.REMOVE, Change.KEEP, Change.KEEP),
-    PartitionEvent.DELETE_OFFSETS: PartitionEffects(Change.KEEP, Change.REMOVE, Change.ADD),
-    PartitionEvent.OFFSETS_DELETED: PartitionEffects(Change.KEEP, Change.KEEP, Change.REMOVE),
-    PartitionEvent.DELETE_GROUP: PartitionEffects(Change.REMOVE, Change.REMOVE, Change.ADD),
-    PartitionEvent.TOPIC_DELETED: PartitionEffects(Change.REMOVE, Change.REMOVE, Change.REMOVE),
+    PartitionEvent.INITIALIZE: PartitionEffects(SetChange.ADD, SetChange.KEEP, SetChange.REMOVE),
+    PartitionEvent.INITIALIZED: PartitionEffects(SetChange.REMOVE, SetChange.ADD, SetChange.KEEP),
+    PartitionEvent.FAILED: PartitionEffects(SetChange.REMOVE, SetChange.KEEP, SetChange.KEEP),
+    PartitionEvent.DELETE_OFFSETS: PartitionEffects(
+        SetChange.KEEP, SetChange.REMOVE, SetChange.ADD
+    ),
+    PartitionEvent.OFFSETS_DELETED: PartitionEffects(
+        SetChange.KEEP, SetChange.KEEP, SetChange.REMOVE
+    ),
+    PartitionEvent.DELETE_GROUP: PartitionEffects(
+        SetChange.REMOVE, SetChange.REMOVE, SetChange.ADD
+    ),
+    PartitionEvent.TOPIC_DELETED: PartitionEffects(
+        SetChange.REMOVE, SetChange.REMOVE, SetChange.REMOVE
+    ),
 }

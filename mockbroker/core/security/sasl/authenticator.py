@@ -79,17 +79,17 @@ class Authenticator:
         return self.state is SaslState.FAILED
 
     @property
-    def renews(self) -> bool:
+    def is_reauthenticating(self) -> bool:
         """Whether this is a re-authentication."""
         return self._renewed_ms is not None
 
     @property
-    def takes_handshake(self) -> bool:
+    def expects_handshake(self) -> bool:
         """Whether a SaslHandshake is allowed now."""
         return self.state in (SaslState.INITIAL, SaslState.HANDSHAKE, SaslState.REAUTHENTICATE)
 
     @property
-    def takes_token(self) -> bool:
+    def expects_token(self) -> bool:
         """Whether a token is allowed now."""
         return self.state is SaslState.AUTHENTICATE
 
@@ -183,7 +183,7 @@ class Authenticator:
 
     def _set_principal(self, principal: str) -> None:
         """Set the principal. Raises DeniedError if a re-authentication changes it (KIP-368)."""
-        if self.renews and principal != self.principal:
+        if self.is_reauthenticating and principal != self.principal:
             message = (
                 "Cannot change principals during re-authentication from"
                 f" {self.principal.replace(':', '.', 1)}: {principal.replace(':', '.', 1)}"
@@ -195,7 +195,7 @@ class Authenticator:
         self.reason = error.reason
         self._mechanism = None
         self._step(SaslEvent.DENIED)
-        again = "re-authentication" if self.renews else "authentication"
+        again = "re-authentication" if self.is_reauthenticating else "authentication"
         message = error.message or (
             f"Authentication failed during {again} due to invalid credentials with SASL mechanism"
             f" {self.mechanism_name}"

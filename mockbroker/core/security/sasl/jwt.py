@@ -28,7 +28,7 @@ LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 Verify = Callable[[str, str | None, bytes, bytes], bool]
 
 
-def knows_no_key(algorithm: str, key_id: str | None, signed: bytes, signature: bytes) -> bool:  # noqa: ARG001
+def rejects_all(algorithm: str, key_id: str | None, signed: bytes, signature: bytes) -> bool:  # noqa: ARG001
     """The check without keys: no signature is valid."""
     return False
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from mockbroker.core.ids import IdSource
-from mockbroker.core.security.sasl.jwt import TokenRules, Verify, knows_no_key, validate
+from mockbroker.core.security.sasl.jwt import TokenRules, Verify, rejects_all, validate
 from mockbroker.core.security.sasl.mechanism import Mechanism
 from mockbroker.core.security.sasl.oauthbearer import OAuthBearer
 from mockbroker.core.security.sasl.plain import Plain
@@ -38,7 +38,7 @@ class Realm:
         scram: Credentials,
         ids: IdSource,
         token_rules: Callable[[], TokenRules] = TokenRules,
-        verify: Verify = knows_no_key,
+        verify: Verify = rejects_all,
         find_token: FindToken = no_tokens,
     ) -> None:
         self.mechanisms = mechanisms

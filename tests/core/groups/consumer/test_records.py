@@ -21,7 +21,7 @@ from mockbroker.core.groups.modern.events import (
     TargetAssignmentChange,
     TargetEpochChange,
 )
-from mockbroker.core.groups.modern.records import GroupRecord
+from mockbroker.core.groups.modern.records import ModernGroupRecord
 from mockbroker_protocol.internal_topics import CONSUMER_OFFSETS
 from mockbroker_protocol.messages.consumer_offsets import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -78,7 +78,7 @@ def record(key: bytes, value: bytes | None) -> Record:
 def test_a_change_survives_the_log(kind: int, change: StoredChange) -> None:
     key, value = RECORD_TYPES.record_of("g", change)
     assert int.from_bytes(key[:2], "big") == kind
-    assert RECORD_TYPES.parse(record(key, value)) == GroupRecord("g", change)
+    assert RECORD_TYPES.parse(record(key, value)) == ModernGroupRecord("g", change)
     assert change.is_tombstone is (value is None)
     if value is not None:
         assert value[:2] == b"\0\0", "Kafka 4.3 writes version 0 of all of them"

@@ -10,12 +10,12 @@ from mockbroker.core.groups.share.states import (
     GROUP_STATES,
     MEMBER_ACTIONS,
     PARTITION_EVENTS,
-    Change,
     EpochRelation,
     GroupFacts,
     MemberAction,
     MemberFacts,
     PartitionEvent,
+    SetChange,
     ShareGroupState,
 )
 from mockbroker_protocol import ErrorCode
@@ -42,7 +42,7 @@ def test_only_the_current_and_the_previous_epoch_are_accepted_of_a_member() -> N
 
 def test_no_event_leaves_a_partition_initializing_and_deleting() -> None:
     for effects in PARTITION_EVENTS.values():
-        if effects.deleting is Change.ADD:
-            assert effects.initialized is Change.REMOVE
-        if effects.initializing is Change.ADD:
-            assert effects.deleting is Change.REMOVE
+        if effects.deleting is SetChange.ADD:
+            assert effects.initialized is SetChange.REMOVE
+        if effects.initializing is SetChange.ADD:
+            assert effects.deleting is SetChange.REMOVE

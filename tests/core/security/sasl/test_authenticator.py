@@ -59,7 +59,7 @@ def test_a_client_asks_for_versions_names_a_mechanism_and_proves_itself():
     sasl.versions_answered(0)
     assert sasl.state is SaslState.HANDSHAKE
     assert shake(sasl) == SaslResponse()
-    assert (sasl.takes_token, sasl.takes_handshake) == (True, False)
+    assert (sasl.expects_token, sasl.expects_handshake) == (True, False)
     assert show(sasl, ALICE) == SaslResponse()
     assert (sasl.complete, sasl.principal, sasl.expires_ms) == (True, "User:alice", None)
     assert sasl.admit(METADATA, 10**15) is Admission.ADMIT
@@ -143,7 +143,7 @@ def test_the_version_of_the_handshake_says_how_tokens_come():
 def test_a_handshake_without_a_lifetime_is_an_ordinary_request():
     sasl = proved()
     assert sasl.admit(HANDSHAKE, 5) is Admission.ADMIT
-    assert (sasl.complete, sasl.takes_handshake, sasl.takes_token) == (True, False, False)
+    assert (sasl.complete, sasl.expects_handshake, sasl.expects_token) == (True, False, False)
 
 
 def test_a_session_lasts_as_long_as_the_broker_says():
@@ -181,10 +181,10 @@ def test_an_expired_session_is_not_renewed_twice_within_a_second():
     shake(sasl, at=50)
     show(sasl, ALICE, at=50)
     assert sasl.admit(HANDSHAKE, 140) is Admission.ADMIT  # an ordinary request, to be told 34
-    assert not sasl.takes_handshake
+    assert not sasl.expects_handshake
     assert sasl.admit(HANDSHAKE, 151) is Admission.CLOSE
     assert sasl.admit(HANDSHAKE, 1050) is Admission.ADMIT
-    assert sasl.takes_handshake
+    assert sasl.expects_handshake
 
 
 def test_a_renewed_session_keeps_its_user():
@@ -200,7 +200,7 @@ def test_a_renewed_session_keeps_its_user():
 def test_a_renewed_session_keeps_its_mechanism():
     sasl = proved(reauth_ms=5000)
     assert shake(sasl, "SCRAM-SHA-256", at=10) == SaslResponse()
-    assert not sasl.takes_token
+    assert not sasl.expects_token
     for api_key in (TOKEN, METADATA, VERSIONS, HANDSHAKE):
         assert sasl.admit(api_key, 10) is Admission.CLOSE
     assert sasl.reason == (
@@ -212,7 +212,7 @@ def test_a_renewed_session_keeps_its_mechanism():
 def test_an_unknown_mechanism_ends_a_renewal():
     sasl = proved(reauth_ms=5000)
     assert shake(sasl, "GSSAPI", at=10).error is ErrorCode.UNSUPPORTED_SASL_MECHANISM
-    assert (sasl.failed, sasl.renews) == (True, True)
+    assert (sasl.failed, sasl.is_reauthenticating) == (True, True)
 
 
 def test_a_failed_renewal_is_called_so():
