@@ -5,20 +5,17 @@ Source: GroupCoordinatorService.throwIfStreamsGroupHeartbeatRequestIsInvalid.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from mockbroker.core.errors import ApiError
 from mockbroker.core.groups.modern.events import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from mockbroker.core.groups.streams.events import SentTopology, StreamsHeartbeat, StreamsLeave
 from mockbroker.core.groups.streams.members import Endpoint
 from mockbroker.core.groups.streams.tasks import TaskLines
-from mockbroker.core.groups.streams.topology import CopartitionGroup, InternalTopic, Subtopology
+from mockbroker.core.groups.streams.topology import Subtopology
 from mockbroker.handlers.base import RequestContext
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.streams_group_heartbeat import (
     ResponseTaskIds,
     StreamsGroupHeartbeatRequest,
-    TopicInfo,
     Topology,
 )
 
@@ -147,37 +144,4 @@ def _tasks(lines: list[ResponseTaskIds] | None) -> TaskLines | None:
 
 
 def _topology(topology: Topology) -> SentTopology:
-    return SentTopology(
-        topology.epoch,
-        tuple(
-            Subtopology(
-                each.subtopology_id,
-                tuple(each.source_topics),
-                tuple(each.source_topic_regex),
-                _topics(each.state_changelog_topics),
-                tuple(each.repartition_sink_topics),
-                _topics(each.repartition_source_topics),
-                tuple(
-                    CopartitionGroup(
-                        tuple(group.source_topics),
-                        tuple(group.source_topic_regex),
-                        tuple(group.repartition_source_topics),
-                    )
-                    for group in each.copartition_groups
-                ),
-            )
-            for each in topology.subtopologies
-        ),
-    )
-
-
-def _topics(topics: Iterable[TopicInfo]) -> tuple[InternalTopic, ...]:
-    return tuple(
-        InternalTopic(
-            each.name,
-            each.partitions,
-            each.replication_factor,
-            tuple((config.key, config.value) for config in each.topic_configs),
-        )
-        for each in topics
-    )
+    return SentTopology(topology.epoch, tuple(map(Subtopology.of, topology.subtopologies)))

@@ -19,7 +19,6 @@ from mockbroker.core.groups.streams.members import Endpoint, StreamsMember
 from mockbroker.core.groups.streams.states import MemberState
 from mockbroker.core.groups.streams.tasks import OwnedTasks, TaskEpochs, Tasks, TaskSets
 from mockbroker.core.groups.streams.topology import (
-    CopartitionGroup,
     InternalTopic,
     Subtopology,
     Topology,
@@ -162,38 +161,8 @@ def _read_group(value: stored.StreamsGroupMetadataValue) -> GroupChange:
 
 
 def _read_topology(value: stored.StreamsGroupTopologyValue) -> Topology:
-    by_id = {
-        each.subtopology_id: Subtopology(
-            each.subtopology_id,
-            tuple(each.source_topics),
-            tuple(each.source_topic_regex),
-            _read_topics(each.state_changelog_topics),
-            tuple(each.repartition_sink_topics),
-            _read_topics(each.repartition_source_topics),
-            tuple(
-                CopartitionGroup(
-                    tuple(group.source_topics),
-                    tuple(group.source_topic_regex),
-                    tuple(group.repartition_source_topics),
-                )
-                for group in each.copartition_groups
-            ),
-        )
-        for each in value.subtopologies
-    }
+    by_id = {each.subtopology_id: Subtopology.of(each) for each in value.subtopologies}
     return Topology(value.epoch, by_id)
-
-
-def _read_topics(lines: Iterable[TopicInfo]) -> tuple[InternalTopic, ...]:
-    return tuple(
-        InternalTopic(
-            each.name,
-            each.partitions,
-            each.replication_factor,
-            tuple((config.key, config.value) for config in each.topic_configs),
-        )
-        for each in lines
-    )
 
 
 def _read_member(value: stored.StreamsGroupMemberMetadataValue, member_id: str) -> StreamsMember:

@@ -5,7 +5,9 @@ Source: StreamsTopology.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,6 +15,10 @@ from mockbroker.core.errors import ApiError
 from mockbroker.core.hashing.java_hash import string_hash
 from mockbroker.core.hashing.java_hash_map import hash_order
 from mockbroker_protocol import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker_protocol.messages import consumer_offsets as stored
+    from mockbroker_protocol.messages import streams_group_heartbeat as sent
 
 
 class InternalTopic(msgspec.Struct, frozen=True):
@@ -43,9 +49,43 @@ class Subtopology(msgspec.Struct, frozen=True):
     repartition_sources: tuple[InternalTopic, ...] = ()
     copartition_groups: tuple[CopartitionGroup, ...] = ()
 
+    @classmethod
+    def of(cls, message: sent.Subtopology | stored.Subtopology) -> Subtopology:
+        """The subtopology of a heartbeat or of a record."""
+        return cls(
+            message.subtopology_id,
+            tuple(message.source_topics),
+            tuple(message.source_topic_regex),
+            _internal_topics(message.state_changelog_topics),
+            tuple(message.repartition_sink_topics),
+            _internal_topics(message.repartition_source_topics),
+            tuple(
+                CopartitionGroup(
+                    tuple(group.source_topics),
+                    tuple(group.source_topic_regex),
+                    tuple(group.repartition_source_topics),
+                )
+                for group in message.copartition_groups
+            ),
+        )
+
     def read_topics(self) -> tuple[str, ...]:
         """The topics whose partitions are the partitions of its tasks."""
         return self.source_topics + tuple(each.name for each in self.repartition_sources)
+
+
+def _internal_topics(
+    topics: Sequence[sent.TopicInfo | stored.StreamsGroupTopologyValueTopicInfo],
+) -> tuple[InternalTopic, ...]:
+    return tuple(
+        InternalTopic(
+            each.name,
+            each.partitions,
+            each.replication_factor,
+            tuple((config.key, config.value) for config in each.topic_configs),
+        )
+        for each in topics
+    )
 
 
 class Topology(msgspec.Struct, frozen=True, dict=True):
