@@ -14,34 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from mockbroker.core.brokers.broker_life import PAUSED, RUNNING
+from mockbroker.core.brokers.host import HostBroker
 from mockbroker.core.coordinator.shard import CoordinatorShard
 from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.core.metadata.image import MetadataImage
     from mockbroker.core.replication.partition import Partition
-    from mockbroker.core.services import Services
 
 LOAD_MS = "mockbroker.coordinator.load.ms"
 
 S = TypeVar("S", bound=CoordinatorShard[Any])
-
-
-class CoordinatorHost(Protocol):
-    """The broker of a coordinator."""
-
-    @property
-    def node_id(self) -> int: ...
-    @property
-    def state(self) -> str: ...
-    @property
-    def image(self) -> MetadataImage: ...
-    @property
-    def services(self) -> Services: ...
 
 
 class CoordinatorRuntime(Generic[S]):
@@ -53,7 +39,7 @@ class CoordinatorRuntime(Generic[S]):
     # Whether a request before that turn loads the shard at once instead of being refused.
     loads_on_request: ClassVar[bool]
 
-    def __init__(self, broker: CoordinatorHost) -> None:
+    def __init__(self, broker: HostBroker) -> None:
         self.runtime = broker.services.runtime
         self.configs = broker.services.configs
         self.broker = broker

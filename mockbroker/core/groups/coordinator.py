@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from mockbroker.core.coordinator.runtime import CoordinatorHost, CoordinatorRuntime
+from mockbroker.core.brokers.host import HostBroker
+from mockbroker.core.coordinator.runtime import CoordinatorRuntime
 from mockbroker.core.groups.classic import ClassicGroupSettings
 from mockbroker.core.groups.expiry_schedule import ExpirySchedule
 from mockbroker.core.groups.modern.topics import ClusterTopics
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from mockbroker.core.share.operations import StateSender
 
 
-class GroupHost(CoordinatorHost, Protocol):
+class GroupHost(HostBroker, Protocol):
     """The broker of a group coordinator."""
 
     @property

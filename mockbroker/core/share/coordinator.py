@@ -30,7 +30,7 @@ from mockbroker.core.timing.timers import DueTimers
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.core.coordinator.runtime import CoordinatorHost
+    from mockbroker.core.brokers.host import HostBroker
     from mockbroker.core.replication.partition import Partition
     from mockbroker.core.share.operations import Result, Row, StateRequest
 
@@ -52,7 +52,7 @@ class ShareCoordinator(CoordinatorRuntime[ShareShard]):
     topic_name = SHARE_GROUP_STATE_TOPIC
     loads_on_request = True
 
-    def __init__(self, broker: CoordinatorHost) -> None:
+    def __init__(self, broker: HostBroker) -> None:
         super().__init__(broker)
         # The timers of both intervals, by their configs.
         self._upkeep: DueTimers[str] = DueTimers(self.is_paused)

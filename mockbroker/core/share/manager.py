@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.core.brokers.broker_life import PAUSED
+from mockbroker.core.brokers.host import HostBroker
 from mockbroker.core.errors import ApiError
 from mockbroker.core.events import ShareSessionChanged
 from mockbroker.core.share.acknowledgement import expire_locks, release_acquired
@@ -32,10 +33,8 @@ from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.log.dirs import LogDirs
-    from mockbroker.core.metadata.image import MetadataImage
     from mockbroker.core.replication.partition import Partition
     from mockbroker.core.runtime import Runtime
-    from mockbroker.core.services import Services
     from mockbroker.core.share.operations import StateSender
 
 # A write with one of these errors ends the share partition; the client fetches again.
@@ -49,17 +48,9 @@ FENCING_ERRORS = frozenset(
 )
 
 
-class ShareBroker(Protocol):
+class ShareBroker(HostBroker, Protocol):
     """The broker of the share partitions."""
 
-    @property
-    def node_id(self) -> int: ...
-    @property
-    def state(self) -> str: ...
-    @property
-    def image(self) -> MetadataImage: ...
-    @property
-    def services(self) -> Services: ...
     @property
     def log_dirs(self) -> LogDirs: ...
     @property

@@ -22,6 +22,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mockbroker.core.brokers.broker_life import PAUSED
+from mockbroker.core.brokers.host import HostBroker
 from mockbroker.core.errors import ApiError
 from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker.core.metadata.topic import SHARE_GROUP_STATE_TOPIC
@@ -43,8 +44,6 @@ from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.errors import ERROR_CODES
 
 if TYPE_CHECKING:
-    from mockbroker.core.metadata.image import MetadataImage
-    from mockbroker.core.services import Services
     from mockbroker.core.share.coordinator import ShareCoordinator
     from mockbroker.core.share.operations import Result, Row, StateRequest, StateResponse
     from mockbroker_protocol.messages.write_share_group_state import PartitionData as WrittenData
@@ -66,19 +65,11 @@ RETRIED = frozenset(
 _NO_MESSAGE = ""
 
 
-class PersisterHost(Protocol):
+class PersisterHost(HostBroker, Protocol):
     """The broker of a persister, and the coordinator that it may be itself."""
 
     @property
-    def node_id(self) -> int: ...
-    @property
-    def image(self) -> MetadataImage: ...
-    @property
     def has_newest_image(self) -> bool: ...
-    @property
-    def services(self) -> Services: ...
-    @property
-    def state(self) -> str: ...
     @property
     def share_coordinator(self) -> ShareCoordinator: ...
 

@@ -15,7 +15,7 @@ from mockbroker.core.txn.marker_channel_manager import TransactionMarkerChannelM
 from mockbroker.core.txn.shard import TransactionShard
 
 if TYPE_CHECKING:
-    from mockbroker.core.coordinator.runtime import CoordinatorHost
+    from mockbroker.core.brokers.host import HostBroker
     from mockbroker.core.replication.partition import Partition
     from mockbroker.core.timing.domain_timers import DomainTimers
     from mockbroker.core.txn.markers import MarkerReceiver
@@ -29,7 +29,7 @@ class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
     topic_name = TRANSACTION_STATE_TOPIC
     loads_on_request = False  # its load sends markers
 
-    def __init__(self, broker: CoordinatorHost, brokers: Mapping[int, MarkerReceiver]) -> None:
+    def __init__(self, broker: HostBroker, brokers: Mapping[int, MarkerReceiver]) -> None:
         """`brokers` are those to which markers can be sent."""
         super().__init__(broker)
         services = broker.services

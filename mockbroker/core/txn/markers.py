@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
+from mockbroker.core.brokers.host import HostBroker
 from mockbroker.core.events import MarkerWritten
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
@@ -26,10 +27,8 @@ from mockbroker_protocol.records import ControlType, build_marker
 if TYPE_CHECKING:
     from mockbroker.core.groups.coordinator import GroupCoordinator
     from mockbroker.core.groups.shard import GroupShard
-    from mockbroker.core.metadata.image import MetadataImage
     from mockbroker.core.replication.partition import Partition
     from mockbroker.core.runtime import Runtime
-    from mockbroker.core.services import Services
     from mockbroker.core.txn.events import TopicPartition
 
 NONE = ErrorCode.NONE
@@ -47,17 +46,9 @@ class Marker(msgspec.Struct, frozen=True):
     version: int
 
 
-class MarkerReceiver(Protocol):
+class MarkerReceiver(HostBroker, Protocol):
     """A broker that receives markers."""
 
-    @property
-    def node_id(self) -> int: ...
-    @property
-    def state(self) -> str: ...
-    @property
-    def image(self) -> MetadataImage: ...
-    @property
-    def services(self) -> Services: ...
     @property
     def groups(self) -> GroupCoordinator: ...
 
