@@ -114,6 +114,8 @@ def _child(tests: Sequence[str], cpu_max_s: float, output: Path) -> None:
         os.setsid()
         resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_max_s), int(cpu_max_s) + 1))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
+        # A mutant may read any descriptor: also the pipe that the list of mutants comes from.
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         for descriptor in (1, 2):
             os.dup2(file, descriptor)

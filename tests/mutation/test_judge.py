@@ -21,15 +21,28 @@ def test_half():
 """
 # In a process of its own, as the runner is: pytest starts in its forks.
 JUDGE = """
+import os
 import sys
 from pathlib import Path
 from tests.mutation import judge
 root = Path(sys.argv[1])
 copy = judge.Copy(root / "checkout", root / "copy")
 judge.preload(copy.root)
+reader, writer = os.pipe()
+os.write(writer, b"the next mutant")
 with copy.changed("half.py", sys.argv[2].replace("|", chr(10))):
     outcome = judge.run(["tests/test_half.py"], 4, 60, root / "output")
+assert os.read(reader, 99) == b"the next mutant"
 print(outcome.verdict, outcome.failed)
+"""
+READS_ALL = """
+import os
+
+for descriptor in range(3, 64):
+    try:
+        os.read(descriptor, 99)
+    except OSError:
+        pass
 """
 
 
@@ -57,6 +70,7 @@ def judged(root: Path, text: str) -> str:
         (HALF, "survived"),
         (HALF.replace("//", "*"), "killed FAILED tests/test_half.py::test_half"),
         (HALF.replace("return", "retrun"), "killed ERROR tests/test_half.py"),
+        (HALF + READS_ALL, "survived"),
         ("def half(x):\n    while x:\n        pass\n", "out of time"),
     ],
 )
