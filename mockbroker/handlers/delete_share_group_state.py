@@ -20,5 +20,5 @@ from mockbroker_protocol.messages.delete_share_group_state import (
 def delete_share_group_state(
     ctx: RequestContext, request: DeleteShareGroupStateRequest
 ) -> Parked[DeleteShareGroupStateResponse]:
-    """Answer once what the request wrote is replicated."""
+    """Answer once the records of the request are replicated."""
     return answered(ctx, DELETE, request)

@@ -194,7 +194,7 @@ def _partition(ctx: RequestContext, topic: str, result: PartitionResult) -> Part
 
 
 def _end_offset(ctx: RequestContext, topic: str, index: int) -> int | None:
-    """The high watermark of a partition; None if it has no leader that could tell it.
+    """The high watermark of a partition; None if it has no leader.
 
     Kafka sends ListOffsets to the leader (NetworkPartitionMetadataClient).
     """

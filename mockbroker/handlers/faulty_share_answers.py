@@ -3,7 +3,7 @@
 The handler sees each request, because the share session counts requests. It gets the request
 without the refused acknowledgements. A rule that selects acknowledgements by their type refuses
 only these; the fetch of the same request goes on. Without that, a refused partition of a ShareFetch
-is answered without its records; what was acquired stays acquired until its lock ends.
+is answered without its records; they stay acquired until their lock ends.
 """
 
 from __future__ import annotations

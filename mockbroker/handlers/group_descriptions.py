@@ -1,4 +1,4 @@
-"""What the descriptions of consumer, share and streams groups share."""
+"""The common part of the descriptions of consumer, share and streams groups."""
 
 from __future__ import annotations
 

@@ -20,5 +20,5 @@ from mockbroker_protocol.messages.initialize_share_group_state import (
 def initialize_share_group_state(
     ctx: RequestContext, request: InitializeShareGroupStateRequest
 ) -> Parked[InitializeShareGroupStateResponse]:
-    """Answer once what the request wrote is replicated."""
+    """Answer once the records of the request are replicated."""
     return answered(ctx, INITIALIZE, request)

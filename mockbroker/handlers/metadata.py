@@ -1,6 +1,6 @@
 """Metadata (3): brokers, topics, partitions, leaders.
 
-Clients send it when they connect and at each change of a leader; some ask for all topics every few
+Clients send it when they connect and at each change of a leader; some request all topics every few
 seconds. So a topic is encoded once per version and listener, and the bytes are kept with the topic
 until it changes. A response is joined from these bytes; a response about all topics is kept whole.
 """

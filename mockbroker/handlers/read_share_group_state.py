@@ -22,5 +22,5 @@ from mockbroker_protocol.messages.read_share_group_state import (
 def read_share_group_state(
     ctx: RequestContext, request: ReadShareGroupStateRequest
 ) -> Parked[ReadShareGroupStateResponse]:
-    """Answer once what the request wrote is replicated."""
+    """Answer once the records of the request are replicated."""
     return answered(ctx, READ, request)

@@ -22,5 +22,5 @@ from mockbroker_protocol.messages.read_share_group_state_summary import (
 def read_share_group_state_summary(
     ctx: RequestContext, request: ReadShareGroupStateSummaryRequest
 ) -> Parked[ReadShareGroupStateSummaryResponse]:
-    """Answer once what the request wrote is replicated."""
+    """Answer once the records of the request are replicated."""
     return answered(ctx, READ_SUMMARY, request)

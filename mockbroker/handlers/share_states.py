@@ -1,4 +1,4 @@
-"""What the APIs of the share coordinator share: brokers send them (KIP-932), see `share.persister`.
+"""The common part of the share coordinator's APIs (KIP-932). Brokers send them: `share.persister`.
 
 An answer is sent once all that the coordinator has written is replicated.
 """

@@ -1,4 +1,4 @@
-"""What the two APIs of streams groups share: whether they are enabled."""
+"""Whether the two APIs of streams groups are enabled."""
 
 from __future__ import annotations
 

@@ -22,5 +22,5 @@ from mockbroker_protocol.messages.write_share_group_state import (
 def write_share_group_state(
     ctx: RequestContext, request: WriteShareGroupStateRequest
 ) -> Parked[WriteShareGroupStateResponse]:
-    """Answer once what the request wrote is replicated."""
+    """Answer once the records of the request are replicated."""
     return answered(ctx, WRITE, request)

@@ -1,6 +1,6 @@
 """Actions on streams groups (KIP-1071): statuses that members get, internal topics, tasks.
 
-What they set on a group is not in the log: it ends when the group's coordinator moves.
+Their settings of a group are not in the log: they end when the group's coordinator moves.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ class Broker:
             self._share_persister.fail_all()
 
     def resume(self) -> None:
-        """Resume what has timers, after the process was resumed."""
+        """Resume the parts with timers, after the process was resumed."""
         for part in self._parts_with_timers():
             part.resume()
 

@@ -55,7 +55,7 @@ def overrides_of(cluster: ClusterState, kind: ConfigResourceType, name: str) -> 
 def set_overrides(
     cluster: ClusterState, kind: ConfigResourceType, name: str, overrides: Mapping[str, str]
 ) -> None:
-    """Replace the overrides of a resource by validated ones, and emit what has changed."""
+    """Replace the overrides of a resource by validated ones, and emit the changes."""
     changes = _changes(kind, overrides_of(cluster, kind, name), overrides)
     _store(cluster, kind, name, dict(overrides))
     if changes:

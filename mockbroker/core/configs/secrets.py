@@ -1,4 +1,4 @@
-"""Configs with secrets, and what is shown in place of their values."""
+"""Configs with secrets, and the text in place of their values."""
 
 from __future__ import annotations
 

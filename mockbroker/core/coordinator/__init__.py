@@ -1,1 +1,1 @@
-"""What the coordinators of groups and of transactions have in common: shards, loading, waiting."""
+"""The common parts of the coordinators of groups and of transactions: shards, loading, waiting."""

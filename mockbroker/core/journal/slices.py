@@ -86,7 +86,7 @@ class JournalSlice:
         return None if raw is None else entry_of(raw, seq)
 
     def asked(self) -> list[Entry]:
-        """The entries from before the slice that were asked for, as far as they are known."""
+        """The requested entries from before the slice, as far as the journal has them."""
         found = [self.entry(seq) for seq in self._asked if seq < self.first_seq]
         return [entry for entry in found if entry is not None]
 

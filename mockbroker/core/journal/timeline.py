@@ -160,7 +160,7 @@ class _Span:
 class Timeline:
     """Makes the timeline of a window. `held` are the ids of held requests, by their numbers.
 
-    `matches` tells for an event whether it meets a filter; without one every request is shown.
+    `matches` returns whether an event meets a filter; without one every request is shown.
     """
 
     def __init__(

@@ -153,7 +153,7 @@ class TokenBucket:
 
 
 def rounded(value: float) -> int:
-    """The nearest long, halves up, as Math.round: 0 for NaN, and a bound for what is beyond it."""
+    """The nearest long, halves up, as Math.round: 0 for NaN, and a bound for a value beyond it."""
     if isnan(value):
         return 0
     return LONG_MAX if value >= LONG_MAX else floor(max(value, -LONG_MAX) + 0.5)

@@ -437,7 +437,7 @@ class Partition:
         `loss` is the reason for which records of the former log are lost then.
         """
         new_leader = leader_id != self.leader_id
-        if self._loss == TRUNCATION:  # an election that nobody has heard of counts as well
+        if self._loss == TRUNCATION:  # of an election without an image for the leader, too
             self._loss = loss
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch

@@ -120,7 +120,7 @@ class ReplicaManager:
         self._fetch_limits: FetchLimits | None = None
         self._fetch_limits_version = 0  # the version of the configs at the last read
 
-    # -- what is possible --------------------------------------------------------------------------
+    # -- restrictions ------------------------------------------------------------------------------
 
     @property
     def is_idle(self) -> bool:

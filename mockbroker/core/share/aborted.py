@@ -1,4 +1,4 @@
-"""Leaves the records of aborted transactions out of what was acquired.
+"""Leaves the records of aborted transactions out of the acquired records.
 
 A share consumer does not filter: with `share.isolation.level=read_committed` the broker archives
 the batches of aborted transactions when it acquires them. Markers are acquired like records; the

@@ -30,8 +30,8 @@ DELIVERED_ALONE_ABOVE = 2  # a limit that leaves room for a delivery alone
 
 
 class AcquireRequest(NamedTuple):
-    """What a fetch asks of a share partition. `batch_size` is the best number of records of an
-    acquired batch; `records_max` is what is left of the fetch's maximum.
+    """The request of a fetch to a share partition. `batch_size` is the best number of records of an
+    acquired batch; `records_max` is the rest of the fetch's maximum.
     """
 
     member_id: str

@@ -1,7 +1,7 @@
 """Emit the events of share partitions: ranges of records, and the share-partition start offset.
 
 A *fact* is one event of a range of offsets. Neighbouring facts that are equal otherwise become one
-event. Nothing is collected while nobody listens (`Runtime.on_event`).
+event. Nothing is collected while `Runtime.on_event` is empty.
 """
 
 from __future__ import annotations

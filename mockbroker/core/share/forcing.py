@@ -1,6 +1,6 @@
-"""Changes of records in flight that no member has asked for, for actions.
+"""Changes of records in flight without a request of a member, for actions.
 
-They take effect at once, and what a share coordinator keeps is written as for other changes. A
+They take effect at once, and the state in the share coordinator is written as for other changes. A
 record that is not in flight has no state to change. A record with an ongoing transition is left
 out: its acknowledgement is being written.
 

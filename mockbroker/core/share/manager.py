@@ -156,7 +156,7 @@ class SharePartitionManager:
             runtime.emit(ShareSessionChanged(runtime.now_ms(), self.node_id, *key, change, reason))
 
     def release_session(self, key: SessionKey, reason: str = FINAL) -> None:
-        """Close a member's session, and release what it has acquired."""
+        """Close a member's session, and release its acquired records."""
         session = self.sessions.drop(key, reason)
         if session is None:
             return

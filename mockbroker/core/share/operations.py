@@ -128,7 +128,7 @@ class StateOperation(Generic[Q, A]):
 
 
 class StateSender(Protocol):
-    """What others need of a broker's persister (see `share.persister`)."""
+    """The interface of a broker's persister (see `share.persister`)."""
 
     def send(
         self, operation: StateOperation[Q, A], request: Q, then: Callable[[A], None], /

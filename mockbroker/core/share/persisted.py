@@ -1,4 +1,4 @@
-"""The requests of a share partition to the share coordinator, and what their answers say.
+"""The requests of a share partition to the share coordinator, and the meaning of their answers.
 
 A share partition reads its state once, and writes each change. Its requests have one partition
 each; the persister joins those that go to one coordinator.

@@ -170,8 +170,8 @@ class SharePersister:
     def _find_coordinator(self, attempt: _Attempt) -> int | None:
         """The coordinator's node id; after None the attempt is retried, or has failed.
 
-        Kafka asks a random broker before the topic exists, which creates it. Here the broker asks
-        itself.
+        Before the topic exists, Kafka sends a FindCoordinator to a random broker, which creates it.
+        Here the broker creates it itself.
         """
         host, image = self._host, self._host.image
         topic = image.topics.get(SHARE_GROUP_STATE_TOPIC)

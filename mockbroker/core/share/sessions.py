@@ -94,8 +94,8 @@ class ShareSession:
 
 
 class ShareFetchContext(NamedTuple):
-    """What a ShareFetch reads. `session` is None in the first and in the final request; `epoch` is
-    the request's.
+    """The partitions that a ShareFetch reads. `session` is None in the first and in the final
+    request; `epoch` is the request's.
     """
 
     targets: tuple[ShareTarget, ...]

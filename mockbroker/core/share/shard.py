@@ -279,7 +279,7 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
     def snapshot_cold(self, age_ms: int) -> None:
         """Write snapshots of the share partitions whose last one is `age_ms` old.
 
-        If each has such a snapshot already, none of them is in use, and new ones help nobody.
+        If each has such a snapshot already, none of them is in use, and new ones would not help.
         """
         states = [(key, entry.state) for key, entry in self.entries.items()]
         if all(state.created_ms != state.written_ms for _, state in states):

@@ -3,7 +3,7 @@
 A file begins with a mark and the version of its format. Each frame is a header (mark, sizes of head
 and body, checksum of both, checksum of the header itself), a head, and a body of raw bytes.
 
-What a crash cut off and what was damaged later are different things. Files only grow, so a crash
+A file that a crash has cut off differs from one that was damaged later. Files only grow, so a crash
 leaves whole sectors of zeros, or an early end, where something had not reached the disk yet. What
 was written after that may be there. Therefore each header also says how much of the file was
 *synced* when the frame was written: that was on the disk, and if it is not as it was written, it is

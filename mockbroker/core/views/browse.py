@@ -1,4 +1,4 @@
-"""Pages of partitions and batches, for readers who look at a part of a large cluster."""
+"""Pages of partitions and batches, for views of a part of a large cluster."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PartitionSearch(NamedTuple):
 
 
 class PartitionPage(msgspec.Struct, frozen=True):
-    """Some of the partitions that were asked for, by topic and number, internal topics
+    """Some of the requested partitions, by topic and number, internal topics
     last; `total` counts all.
     """
 
@@ -51,7 +51,7 @@ class PartitionPage(msgspec.Struct, frozen=True):
 class BrowsedRecord(msgspec.Struct, frozen=True):
     """One record of a batch. In JSON, bytes are base64.
 
-    Key and values are cut to the bytes that were asked for; `key_bytes` and `value_bytes` are their
+    Key and values are cut to the requested number of bytes; `key_bytes` and `value_bytes` are their
     sizes, -1 for null. For a control record, `control` is "commit", "abort" or "other". `found`:
     the record has what was searched for.
     """
@@ -111,7 +111,7 @@ class BatchPage(msgspec.Struct, frozen=True):
 def partition_page(
     cluster: Cluster, wanted: PartitionSearch, offset: int, limit: int
 ) -> PartitionPage:
-    """Partitions `offset` to `offset + limit` of those that are asked for."""
+    """Partitions `offset` to `offset + limit` of the requested ones."""
     found = list(_selected(cluster, wanted))
     page = found[offset : offset + limit]
     return PartitionPage([partition_view(each) for each in page], len(found))

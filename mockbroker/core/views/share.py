@@ -1,4 +1,4 @@
-"""Share partitions: what their leaders and their share coordinators know (KIP-932)."""
+"""Share partitions, in the states of their leaders and of their share coordinators (KIP-932)."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|_+")
 class TimerView(msgspec.Struct, frozen=True):
     """Timers that are due at one time and have one name.
 
-    `about` is what they are for, such as a group, empty if nothing names it. `due_ms` is on the
+    `about` names their subject, such as a group; it is empty without a name. `due_ms` is on the
     cluster's clock, `in_ms` from now; `count` is their number.
     """
 

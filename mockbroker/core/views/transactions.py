@@ -29,7 +29,7 @@ class TransactionView(msgspec.Struct, frozen=True):
 class OpenTransactionView(msgspec.Struct, frozen=True):
     """A transaction with records in a partition but without a marker.
 
-    It *hangs* if no coordinator has the transaction: nobody will end it.
+    It *hangs* if no coordinator has the transaction: it has no end.
     """
 
     topic: str

@@ -10,7 +10,8 @@ several. A connection belongs to one consumer, and this settles most cases:
   another connection is not this connection's consumer.
 - Once a single candidate is left, later Fetches are the same member's, also while its partitions
   are given to others and it has not noticed.
-- A member that has left the group reads nothing more: an answer that comes then is nobody's.
+- A member that has left the group reads nothing more: an answer that comes then belongs to no
+  member.
 
 What stays open is reported as candidates, not guessed.
 """

@@ -1,7 +1,7 @@
 """Share groups and streams groups: their events as rows.
 
 The converter numbers the states and the lives of share partitions, so that the audit's rules need
-no other table to tell which events belong together.
+no other table to find the events that belong together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The history of one group: its states, who had which partition from when to when, and its lag."""
+"""The history of one group: its states, the owners of its partitions, and its lag."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class CommitView(msgspec.Struct, frozen=True):
 
 class GroupHistoryView(msgspec.Struct, frozen=True):
     """The history of a group behind entry `from_seq`, oldest first; `left_out` counts older states,
-    assignments and commits. `type` is null if nothing tells it.
+    assignments and commits. `type` is null if no entry has it.
     """
 
     group: str

@@ -1,4 +1,4 @@
-"""Images: immutable rows in dicts, so that a checkpoint shares what has not changed."""
+"""Images: immutable rows in dicts, so that a checkpoint shares the unchanged ones."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class PastPartition(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PastMember(msgspec.Struct, frozen=True, array_like=True):
-    """A member of a group; `assigned` is None until an answer has told it."""
+    """A member of a group; `assigned` is None until an answer has it."""
 
     member_id: str
     client_id: str | None

@@ -1,4 +1,4 @@
-"""Members of groups and their partitions, from the answers that told them."""
+"""Members of groups and their partitions, from answers of the coordinator."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Members:
         return int(getattr(message, "producer_id", _UNKNOWN_PRODUCER))
 
     def _asks(self, request: RequestEntry, opened: DecodedRequest) -> PastMember:
-        """The member as its request tells it."""
+        """The member with the values of its request."""
         client = self._client(request.connection_id)
         message = opened.message
         return PastMember(
@@ -182,7 +182,7 @@ def _remove(image: PastCluster, group: str, member_id: str) -> None:
 
 
 def _initialized(image: PastCluster, message: Any, response: Any) -> None:
-    """InitProducerId tells the timeout of a transactional id, and of a new one its producer."""
+    """InitProducerId has the timeout of a transactional id, and of a new one its producer."""
     name = message.transactional_id
     if name is None:
         return

@@ -1,7 +1,7 @@
 """The image at the beginning of a journal: the one at its end, without what the entries changed.
 
-An event that names the state before it gives that state back. What it does not name is unknown
-before it.
+An event that names the state before it gives that state back. Values that it does not name are
+unknown before it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def undone(image: PastCluster, entries: Sequence[Entry]) -> PastCluster:
         elif isinstance(entry, EventEntry):
             undo.event(entry.event)
     for key, partition in undo.image.partitions.items():
-        if partition.lagging:  # since when, no entry tells
+        if partition.lagging:  # no entry has the time since when
             undo.image.partitions[key] = replace(partition, lagging=())
     if entries:
         undo.image.at_ms, undo.image.real_ns = entries[0].virtual_ms, entries[0].real_ns
@@ -115,7 +115,7 @@ class _Undo:
             event.topic,
             event.partition,
             leader_id=event.former_leader_id,
-            leader_epoch=event.leader_epoch - 1,  # an event of its own tells a change of the ISR
+            leader_epoch=event.leader_epoch - 1,  # a change of the ISR has an event of its own
         )
 
     def _isr(self, event: events.IsrChanged) -> None:

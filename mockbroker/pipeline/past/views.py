@@ -289,7 +289,7 @@ def _replica(partition: PastPartition, node_id: int) -> PastReplicaView:
     isr, mark, end = partition.isr, partition.high_watermark, partition.log_end_offset
     in_sync = None if isr is None else node_id in isr
     if not in_sync:
-        end = None  # its own, which its next fetch tells
+        end = None  # its own, which its next fetch has
     shares = None
     for lagging, offset in partition.lagging:
         if lagging == node_id:

@@ -199,7 +199,7 @@ def is_without_id(finding: Finding) -> bool:
 
 
 def is_unattributed(finding: Finding) -> bool:
-    """Whether the finding says that several members may have read what was committed."""
+    """Whether the finding says that several members may have read the committed offsets."""
     return (finding.subject or "").startswith(UNATTRIBUTED)
 
 

@@ -44,7 +44,7 @@ class RequestMemory:
             raise
 
     def give(self, size: int) -> None:
-        """Give back what was taken, to those that wait."""
+        """Give back the memory, to the requests that wait."""
         self.available += size
         while self.available > 0 and self._waiting:
             event, wanted = self._waiting.popleft()

@@ -151,7 +151,7 @@ class DataDir:
                 found.file_bytes - found.end,
             )
             self._disk.truncate(self._fd, found.end)
-            # What was dropped must not come back behind what is written now.
+            # Dropped changes must not come back behind those that are written now.
             self._disk.sync(self._fd)
             self._synced = found.end
         recorder.resume(found.image)

@@ -58,7 +58,7 @@ class Lock:
         self._fd = -1
 
     def _unmake(self) -> None:
-        with suppress(OSError):  # somebody may have put something there
+        with suppress(OSError):  # another program may have put a file there
             for each in reversed(self._made):
                 each.rmdir()
 

@@ -227,7 +227,7 @@ class ModernGroup(Group, Generic[S, M, T, E]):
         )
 
     def last_tombstones(self) -> tuple[StoredChange, ...]:
-        """The changes that remove what is not a member's."""
+        """The changes that remove everything but the members."""
         return (GroupChange(None),)
 
     def tombstone_records(self) -> list[KeyValue]:

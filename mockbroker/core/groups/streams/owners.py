@@ -23,7 +23,7 @@ class TaskOwners:
         self._warmup: dict[tuple[str, int], frozenset[str]] = {}
 
     def lookups(self) -> Owners:
-        """The functions that reconciliation asks."""
+        """The functions by which reconciliation looks owners up."""
         return Owners(
             lambda subtopology, partition: self._active.get((subtopology, partition)),
             lambda subtopology, partition: self._standby.get((subtopology, partition), _NOBODY),

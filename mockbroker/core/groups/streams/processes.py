@@ -71,7 +71,7 @@ class JavaQueue(Generic[T]):
 
 
 class _Load:
-    """The number of tasks of a member, as its process's queue knows it."""
+    """The number of tasks of a member, as in its process's queue."""
 
     __slots__ = ("count", "member_id")
 

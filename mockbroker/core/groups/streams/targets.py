@@ -26,7 +26,7 @@ def new_targets(
 ) -> tuple[Mapping[str, Tasks], list[StoredChange]]:
     """The targets of `members` at an assignment epoch, and the changes that store them.
 
-    Nobody gets a task as long as the topology is not ready.
+    No member gets a task as long as the topology is not ready.
     """
     if configured.is_ready and configured.subtopologies is not None:
         targets = assign_sticky(

@@ -67,7 +67,7 @@ def committed_not_read(inputs: Inputs) -> DataFrame:
 
 
 def _unread_ranges(inputs: Inputs) -> DataFrame:
-    """What a member committed beyond its reach, and beyond what it is certain to have reached."""
+    """Offsets that a member committed beyond its possible reach, and beyond its certain reach."""
     return inputs.sql("""
         WITH possible AS (
             SELECT a.run, a.k, a.topic, a.topic_id, a.partition, c.`group`, c.member,
