@@ -183,7 +183,7 @@ class SavedPart:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def asked(self) -> list[Entry]:
+    def requested(self) -> list[Entry]:
         """None: there is no cluster with requests in progress."""
         return []
 

@@ -140,8 +140,8 @@ async def _part(api: Api, seq: int, until: int) -> JournalSlice | SavedPart:
 
 def _slice(api: Api, journal: Journal, seq: int, until: int) -> JournalSlice:
     entry = journal.entry(seq)
-    asked = [] if entry is None else list(_causes(entry))
-    return slice_of(journal, api.topic_name, seq - 1, until, asked)
+    requested = [] if entry is None else list(_causes(entry))
+    return slice_of(journal, api.topic_name, seq - 1, until, requested)
 
 
 def _causes(entry: Entry) -> Iterator[int]:

@@ -62,13 +62,15 @@ async def show(api: Api, call: Call) -> TimelineView:
         window = journal.part(after, last_seq)
     else:
         held = await api.cluster(_held)
-        asked = [] if wanted.after is not None else list(held)
-        window = await api.read(lambda: slice_of(journal, api.topic_name, after, last_seq, asked))
+        requested = [] if wanted.after is not None else list(held)
+        window = await api.read(
+            lambda: slice_of(journal, api.topic_name, after, last_seq, requested)
+        )
 
     def make() -> TimelineView:
         messages = matcher is not None and matcher.needs_message
         timeline = Timeline(window, held, matcher, messages=messages)
-        timeline.add(window.asked())
+        timeline.add(window.requested())
         timeline.add(_in_turns(window))
         return timeline.view(
             wanted.limit, max(window.last_seq, after), window.first_seq, first_seq, last_seq

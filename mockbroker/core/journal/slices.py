@@ -30,8 +30,7 @@ _HEADER = 6
 class JournalSlice:
     """Entries `first_seq` to `last_seq` of a journal, and what reading them needs.
 
-    `outside` has requests from before the slice, for answers in it, and those that were `asked`
-    for.
+    `outside` has requests from before the slice, for answers in it, and the `requested` entries.
     """
 
     def __init__(
@@ -42,7 +41,7 @@ class JournalSlice:
         former_topics: Mapping[bytes, str],
         topic_name: Callable[[bytes], str | None],
         outside: Mapping[int, Raw],
-        asked: Sequence[int] = (),
+        requested: Sequence[int] = (),
     ) -> None:
         self.first_seq = first_seq
         self.connections = connections
@@ -50,7 +49,7 @@ class JournalSlice:
         self.topic_name = topic_name
         self._entries = entries
         self._outside = outside
-        self._asked = asked
+        self._requested = requested
 
     @property
     def last_seq(self) -> int:
@@ -85,9 +84,9 @@ class JournalSlice:
         raw = self._outside.get(seq)
         return None if raw is None else entry_of(raw, seq)
 
-    def asked(self) -> list[Entry]:
+    def requested(self) -> list[Entry]:
         """The requested entries from before the slice, as far as the journal has them."""
-        found = [self.entry(seq) for seq in self._asked if seq < self.first_seq]
+        found = [self.entry(seq) for seq in self._requested if seq < self.first_seq]
         return [entry for entry in found if entry is not None]
 
     def since(self, after: int = 0, limit: int | None = None) -> tuple[Gap | None, list[Entry]]:
@@ -109,14 +108,14 @@ def slice_of(
     topic_name: Callable[[bytes], str | None],
     after: int = 0,
     until: int | None = None,
-    asked: Sequence[int] = (),
+    requested: Sequence[int] = (),
 ) -> JournalSlice:
     """The entries behind number `after`, up to number `until`, with the requests of their answers
-    and the entries `asked` for. Called in the cluster's thread.
+    and the `requested` entries. Called in the cluster's thread.
     """
     first, entries = journal.raw_since(after, until)
     wanted = {raw[_REQUEST_SEQ] for raw in entries if raw[0] in _ANSWERS and raw[_REQUEST_SEQ]}
-    found = {seq: journal.raw(seq) for seq in (*asked, *(seq for seq in wanted if seq < first))}
+    found = {seq: journal.raw(seq) for seq in (*requested, *(seq for seq in wanted if seq < first))}
     return JournalSlice(
         first,
         entries,
@@ -124,5 +123,5 @@ def slice_of(
         dict(journal.former_topics),
         topic_name,
         {seq: raw for seq, raw in found.items() if raw is not None},
-        sorted(asked),
+        sorted(requested),
     )
