@@ -5,13 +5,13 @@ Source: GroupCoordinatorShard and GroupMetadataManager.getOrCreateStreamsGroup.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mockbroker.core.errors import ActionError, ApiError
 from mockbroker.core.groups.events import Join, Reply
 from mockbroker.core.groups.group import STREAMS, required_members
-from mockbroker.core.groups.modern.events import LEAVE_EPOCH, Stored, StoredChange
+from mockbroker.core.groups.modern.events import LEAVE_EPOCH, Stored
 from mockbroker.core.groups.modern.runner import ModernRunner, Observed, group_ints
 from mockbroker.core.groups.records import KeyValue
 from mockbroker.core.groups.runner import Assignments, ignore_result
@@ -28,20 +28,15 @@ from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.configs.values import ClusterConfigs
-    from mockbroker.core.groups.shard import GroupShard
 
 
 class StreamsGroups(ModernRunner[StreamsGroup, StreamsSettings]):
     """Groups of the streams protocol."""
 
-    __slots__ = ("_offset_before",)
+    __slots__ = ()
 
     group_type = STREAMS
     group = StreamsGroup
-
-    def __init__(self, shard: GroupShard) -> None:
-        super().__init__(shard)
-        self._offset_before = 0  # the log end offset before the last write
 
     # ----------------------------------------------------------- requests of the streams protocol
 
@@ -52,8 +47,6 @@ class StreamsGroups(ModernRunner[StreamsGroup, StreamsSettings]):
         """
         group = self.get(group_id)
         if group is not None and group.topology is not None:
-            if group.topology.epoch != topology.epoch:
-                return []
             if len(group.members) >= group.settings.size_max:
                 return []
         elif group_id in self._shard.groups and not self._replaceable(group_id):
@@ -148,22 +141,12 @@ class StreamsGroups(ModernRunner[StreamsGroup, StreamsSettings]):
 
     def _handle(self, group: StreamsGroup, event: object) -> list[Effect]:
         before = group.configured
-        # Kafka counts a topology as configured before the write.
-        written = isinstance(event, Stored)
-        offset = self._offset_before if written else self._shard.partition.log_end_offset
         effects = handle(group, event, self._shard.now_ms(group.group_id))
         if group.configured is not before:
-            group.configured_offset = offset
+            # Kafka counts a topology as configured before the write: what was written follows it.
+            written = isinstance(event, Stored)
+            group.configured_offset = -1 if written else self._shard.partition.log_end_offset
         return effects
-
-    def _append(
-        self,
-        group: StreamsGroup,
-        changes: Iterable[StoredChange],
-        preceding: Iterable[KeyValue] = (),
-    ) -> tuple[ErrorCode, bool]:
-        self._offset_before = self._shard.partition.log_end_offset
-        return super()._append(group, changes, preceding)
 
     def _reply(self, group: StreamsGroup, reply: Reply) -> None:
         if self._runtime.on_event:

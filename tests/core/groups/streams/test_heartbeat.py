@@ -160,7 +160,11 @@ def test_the_first_assignment_waits_for_the_initial_rebalance_delay() -> None:
         assert "initial rebalance delay" in answer.statuses[0].detail
         assert answer.assigned == ((), (), ())
     play.own_all("a")
-    play.advance(3000)
+    play.advance(2999)
+    assert play.group.targets == {}
+    play.advance(1)
+    assert play.group.assignment_epoch == play.group.epoch
+    assert set(play.group.targets) == {"a", "b"}
     play.settle("a", "b")
     assert sorted(play.active("a")["0"] + play.active("b")["0"]) == [0, 1, 2, 3]
     assert len(play.active("a")["0"]) == 2

@@ -14,6 +14,13 @@ def test_the_order_of_equal_elements_is_that_of_java() -> None:
     assert not queue
 
 
+def test_equal_elements_among_others_are_in_the_order_of_java() -> None:
+    """As java.util.PriorityQueue of Java 17 gives out a to p with these priorities."""
+    priorities = [3, 1, 2, 2, 1, 3, 0, 1, 2, 0, 3, 1, 0, 2, 1, 0]
+    queue = JavaQueue(range(16), priorities.__getitem__)
+    assert "".join("abcdefghijklmnop"[queue.poll()] for _ in range(16)) == "gjpmheblocindafk"
+
+
 def test_the_least_element_comes_first() -> None:
     rng = random.Random(3)
     numbers = [rng.randrange(50) for _ in range(200)]

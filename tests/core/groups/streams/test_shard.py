@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.configs.values import ClusterConfigs
 from mockbroker.core.errors import ActionError
+from mockbroker.core.groups.streams.events import SentTopology
+from mockbroker.core.groups.streams.group import StreamsSettings
+from mockbroker.core.groups.streams.shard import StreamsGroups
+from mockbroker.core.groups.streams.topology import InternalTopic, Subtopology
 from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.messages.streams_group_heartbeat import TopicInfo
 from tests.support.group_node import join_request
-from tests.support.streams_node import StreamsNode
+from tests.support.streams_node import StreamsNode, topology
 
 
 @pytest.fixture
@@ -92,3 +98,27 @@ def test_settings_are_those_of_the_group(node: StreamsNode) -> None:
     assert runner.settings("g").standby_replicas == 2
     assert runner.settings("h").standby_replicas == 0
     assert runner.settings("g").assignment_configs == {"num.standby.replicas": "2"}
+
+
+def test_settings_without_configs_are_the_defaults_of_the_configs() -> None:
+    assert StreamsGroups.read_settings(ClusterConfigs({}), "g") == StreamsSettings()
+
+
+def test_an_expired_member_asks_for_no_shutdown(node: StreamsNode) -> None:
+    node.joins("g", "a")
+    epoch = node.joins("g", "b").member_epoch
+    node.shard("g", 1).streams.expire(node.streams_group(), ["a"])
+    assert [each.status_code for each in node.beats("g", "b", epoch, {}).status] == []
+
+
+def test_a_joining_member_misses_the_internal_topics_that_are_gone(node: StreamsNode) -> None:
+    topic = InternalTopic("c")
+    sent = SentTopology(0, (Subtopology("0", ("t",), changelogs=(topic,)),))
+    runner = node.shard("g", 1).streams
+    assert [each.name for each in runner.missing_topics("g", sent)] == ["c"]
+    node.joins("g", "a", topology=topology("t", changelog=TopicInfo("c")))
+    assert runner.missing_topics("g", sent) == []
+    node.cluster.delete_topic("c")
+    assert [each.name for each in runner.missing_topics("g", sent)] == ["c"]
+    newer = SentTopology(1, sent.subtopologies)
+    assert runner.missing_topics("g", newer) == []

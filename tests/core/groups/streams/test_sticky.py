@@ -67,6 +67,16 @@ def test_a_standby_becomes_active_when_the_active_member_is_gone() -> None:
     assert alone["b"].active == {"0": frozenset(range(6))}
 
 
+def test_of_several_standbys_that_of_the_least_loaded_process_becomes_active() -> None:
+    last = {
+        "a": Tasks({"0": frozenset({1})}, {"0": frozenset({0})}),
+        "b": Tasks({}, {"0": frozenset({0})}),
+        "c": Tasks({"0": frozenset({2, 3})}),
+    }
+    targets = assign_sticky(members("a", "b", "c", last=last), STATEFUL, 0)
+    assert 0 in targets["b"].active["0"]
+
+
 def test_any_assignment_is_complete_and_balanced() -> None:
     """Random groups over several rounds: each task is active once, no process has one twice."""
     rng = random.Random(7)
