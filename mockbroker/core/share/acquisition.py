@@ -155,11 +155,9 @@ class _Acquisition:
         if floor is not None and floor.last_offset >= fetch_offset:
             low = floor.first_offset
         batches = share.batches.beginning_in(low, base_offset - 1)
-        archived = share.archive(
+        share.archive(
             batches, fetch_offset, base_offset - 1, RecordEvent.REMOVE, "compaction", count=True
         )
-        if archived:
-            share.find_next_fetch_offset = True
 
     # -- records in flight -------------------------------------------------------------------------
 

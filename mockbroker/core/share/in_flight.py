@@ -211,10 +211,6 @@ class InFlightBatch:
         """Whether `start_offset` is in the batch, and not its first offset."""
         return self.first_offset < start_offset <= self.last_offset
 
-    def __repr__(self) -> str:
-        states = self.whole if self.offsets is None else self.offsets
-        return f"{self.first_offset}-{self.last_offset} {states}"
-
 
 class InFlightBatches:
     """The batches of a share partition, in the order of their offsets. They do not overlap."""

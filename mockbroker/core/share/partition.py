@@ -461,11 +461,9 @@ class SharePartition:
             return
         lost = self._count_final_below(log_start)
         batches = self.batches.beginning_in(self.batches.first.first_offset, log_start - 1)
-        archived = self.archive(
+        self.archive(
             batches, self.start_offset, log_start - 1, RecordEvent.REMOVE, "log_start", count=False
         )
-        if archived:
-            self.find_next_fetch_offset = True
         self.start_offset = log_start
         self.delivery_complete_count -= lost
         self.end_offset = max(self.end_offset, log_start)
@@ -494,11 +492,10 @@ class SharePartition:
         reason: str,
         *,
         count: bool,
-    ) -> bool:
+    ) -> None:
         """Archive the records of a range in the state that `event` (REMOVE or ABORT) archives.
 
-        `reason` is that of the emitted event. With `count` they are counted as final. Returns
-        whether there were any.
+        `reason` is that of the emitted event. With `count` they are counted as final.
         """
         former = RecordState.AVAILABLE if event is RecordEvent.REMOVE else RecordState.ACQUIRED
         archived = 0
@@ -525,7 +522,6 @@ class SharePartition:
             emit_facts(self, facts)
         if count:
             self.delivery_complete_count += archived
-        return archived > 0
 
     # -- locks -------------------------------------------------------------------------------------
 

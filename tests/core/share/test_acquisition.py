@@ -92,13 +92,14 @@ def test_no_more_records_than_locks_are_in_flight(node):
     assert acquired(node) == [(120, 149, 1)]
 
 
-def test_records_in_flight_are_acquired_again_although_there_is_no_room(node):
+@pytest.mark.parametrize("offset", [0, 60, 98, 99])
+def test_records_in_flight_are_acquired_again_although_there_is_no_room(node, offset):
     node.group_config("share.partition.max.record.locks", "100")
     fill(node, *[50] * 3)
     assert acquired(node) == [(0, 99, 1)]
-    acknowledged(node.share(), (60, 60, [2]))
+    acknowledged(node.share(), (offset, offset, [2]))
     assert node.share().can_acquire
-    assert acquired(node, "m2") == [(60, 60, 2)]
+    assert acquired(node, "m2") == [(offset, offset, 2)]
     assert not node.share().can_acquire
 
 
@@ -197,6 +198,16 @@ def test_a_gap_is_acquired_in_parts(node):
     assert acquired(node, most=1) == [(1, 1, 1)]
     assert acquired(node, most=3) == [(2, 2, 1), (4, 5, 1)]
     assert acquired(node) == [(6, 7, 2)]
+
+
+def test_final_records_before_a_gap_move_the_start_no_further_than_the_gap(node):
+    fill(node, *[1] * 8)
+    node.persister.put(("g", node.topic_id("t"), 0), 0, (3, 3, 2, 1), (6, 7, 0, 1))
+    acquired(node, most=1)
+    share = node.share()
+    assert acknowledged(share, (0, 0, [1])) is None
+    assert (share.start_offset, share.next_fetch_offset()) == (1, 1)
+    assert acquired(node, most=2) == [(1, 2, 1)]
 
 
 def test_offsets_behind_the_last_known_ones_are_no_gap(node):

@@ -144,3 +144,11 @@ def test_a_session_is_opened_replaced_and_closed(node: ShareNode) -> None:
         ("opened", ""),
         ("closed", "broker_stopped"),
     ]
+
+
+def test_the_start_moves_to_the_first_record_that_the_log_still_has(node: ShareNode) -> None:
+    for _ in range(2):
+        node.produced(batch_of(*[b"v"] * 2))
+    events = listened(node)
+    assert acquired(node, offset=2) == [(2, 3, 1)]
+    assert starts(events) == [("reset", -1, 0, ""), ("moved", 0, 2, "acquired")]

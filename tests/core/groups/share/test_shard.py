@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.configs.values import ClusterConfigs
 from mockbroker.core.errors import ActionError
 from mockbroker.core.groups.loader import load
 from mockbroker.core.groups.shard import GroupShard
-from mockbroker.core.groups.share.group import ShareGroup
+from mockbroker.core.groups.share.group import ShareGroup, ShareSettings
 from mockbroker.core.groups.share.records import RECORD_TYPES
+from mockbroker.core.groups.share.shard import ShareGroups
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import iter_records, split_batches
 from tests.support.held_persister import HeldPersister, hold_persister
@@ -331,3 +333,14 @@ def test_an_override_may_be_taken_back(node: ShareNode) -> None:
     node.cluster.assign_group("g", {})
     node.ticks("g", "m")
     assert node.assigned() == {"m": {"t": [0, 1, 2]}}
+
+
+def test_settings_without_configs_are_the_defaults_of_the_configs() -> None:
+    assert ShareGroups.read_settings(ClusterConfigs({}), "g") == ShareSettings()
+
+
+def test_a_group_is_subscribed_to_the_topics_of_its_members(node: ShareNode) -> None:
+    node.joins("g", "a")
+    group = node.share_group("g")
+    assert group.is_subscribed("t")
+    assert not group.is_subscribed("other")
