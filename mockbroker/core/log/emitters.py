@@ -81,7 +81,7 @@ def _divergence_offset(former: ReplicaLog, present: ReplicaLog) -> int:
     if epoch < 0:
         return min(present.end_offset, former.end_offset)
     _, former_end = former.epochs.end_offset_for(epoch, former.end_offset)
-    return min(end, former_end) if former_end >= 0 else end
+    return min(end, former_end)
 
 
 def emit_topic_deleted(runtime: Runtime, topic: Topic) -> None:

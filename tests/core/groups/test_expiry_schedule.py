@@ -137,3 +137,11 @@ def test_no_offset_expires_while_its_coordinator_is_paused() -> None:
     assert list(shard.offsets.keys_of_group("g")) == [("t", 0)]
     node.cluster.resume_broker(1)
     assert list(shard.offsets.keys_of_group("g")) == []
+
+
+def test_a_commit_one_millisecond_before_a_round_is_looked_at_in_that_round() -> None:
+    node = new_node()
+    rounds_until(node, 1)
+    node.advance(MINUTE - 1)
+    node.ask(commit_request({("t", 0): 1}))
+    assert node.cluster.clock_domains.groups.deadline_ms() == node.now_ms + 1

@@ -6,6 +6,7 @@ import hashlib
 
 import pytest
 
+from mockbroker.core.log.cleaner import RECORDS_PER_TURN
 from mockbroker.core.log.producer_state import AbortedTransaction
 from mockbroker_protocol.records import (
     ControlType,
@@ -53,6 +54,19 @@ def test_the_removed_offsets_are_those_between_the_ones_that_stay():
         pass
     assert [offset for offset, _, _ in kept.shown] == [1, 4, 5, 7, 8, 9, 10]
     assert list(cleaning.removed) == [0, 0, 2, 3, 6, 6]
+
+
+@pytest.mark.parametrize(("turns", "more"), [(1, 0), (1, 1), (2, 1)])
+def test_a_batch_of_more_records_than_fit_a_step_is_cleaned_as_one(turns, more):
+    count = turns * RECORDS_PER_TURN + more
+    keys = [b"key-%d" % (at % (RECORDS_PER_TURN - 12)) for at in range(count)]
+    newest = {key: (at, key, b"%d" % at) for at, key in enumerate(keys)}
+    kept = KeptLog()
+    kept.write(*((key, b"%d" % at) for at, key in enumerate(keys)))
+    result = rolled(kept).clean()
+    assert kept.shown == sorted(newest.values())
+    assert result is not None
+    assert (result.records_read, result.records_removed) == (count, count - len(newest))
 
 
 @pytest.mark.covers("S28")

@@ -437,3 +437,29 @@ def test_each_log_of_a_partition_is_kept_up_to_its_own_high_watermark():
     gone = node.cluster.run_retention("t")
     assert [(result.node_id, result.log_start_offset) for result in gone] == [(1, 3), (2, 2)]
     assert partition.own_replicas[2].log.start_offset == 2
+
+
+def test_an_advance_of_the_cleaners_clock_does_not_age_records_of_other_topics():
+    """They are as old as their timestamps say when their topic is compacted later."""
+    world = Calls()
+    plain = world.node.topic("plain")
+    compacted = world.node.topic("compacted", cleanup_policy="compact")
+    for each in ("plain", "compacted"):
+        world.write(b"a", topic=each)
+    manager = world.node.cluster.log_manager
+    manager.add_age_for_cleaner(HOUR_MS)
+    assert manager.cleaner_skew(compacted)(compacted.log, 0) == -HOUR_MS
+    assert manager.cleaner_skew(plain)(plain.log, 0) == 0
+
+
+def test_records_that_are_aged_go_at_once_and_later_ones_in_their_time():
+    world = Calls()
+    partition = world.node.topic(retention_ms=str(DAY_MS), internal_segment_bytes=str(SIZE))
+    world.write(b"a", b"b")
+    manager = world.node.cluster.log_manager
+    manager.age(DAY_MS)
+    assert shown(partition) == [0, 1]
+    manager.age(1)
+    assert shown(partition) == []
+    world.write(b"c")
+    assert shown(partition) == [2]

@@ -129,6 +129,18 @@ def test_markers_of_an_older_epoch_or_coordinator_are_refused():
     assert states.check_marker(99, 0, 0) == ErrorCode.NONE
 
 
+@pytest.mark.parametrize("first", [0, 6])
+def test_a_marker_with_the_epoch_of_an_open_transaction_is_late_since_version_2(first):
+    """From KIP-890 on, each transaction has an epoch of its own (KIP-1228)."""
+    states = ProducerStateManager()
+    wrote(states, 0, 0, base=first, epoch=3, transactional=True)
+    assert states.check_marker(PID, 3, 0, version=2) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert states.check_marker(PID, 3, 0, version=1) == ErrorCode.NONE
+    assert states.check_marker(PID, 4, 0, version=2) == ErrorCode.NONE
+    states.append_marker(PID, 4, 0, first + 1, 1000, aborted=False)
+    assert states.check_marker(PID, 4, 0, version=2) == ErrorCode.NONE
+
+
 @pytest.mark.covers("S10")
 def test_the_oldest_open_transaction_holds_the_first_unstable_offset():
     states = ProducerStateManager()

@@ -133,3 +133,19 @@ def test_a_topic_that_allows_unclean_elections_later_gets_a_leader_with_the_next
     node.cluster.replace_topic_configs(node.partition.topic, configs)
     node.cluster.start_broker(3)
     assert node.leadership() == (2, 2, [2])
+
+
+def test_a_preferred_leader_that_is_not_in_sync_yet_is_elected_at_a_later_check():
+    node = Replicas()
+    node.cluster.stop_broker(1, "unclean")
+    node.advance(INTERVAL_MS)
+    assert node.leadership()[0] == 2
+    node.cluster.start_broker(1)
+    node.advance(INTERVAL_MS)
+    assert node.leadership() == (1, 2, [1, 2, 3])
+
+
+def test_no_unclean_election_is_scheduled_while_each_partition_has_a_leader():
+    node = Replicas(configs={"unclean.leader.election.interval.ms": "1234"})
+    node.cluster.move_leader("t", 0, 3)
+    assert node.cluster.runtime.timers.deadline_ms() != node.now_ms + 1234

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import permutations
 
 import pytest
 from hypothesis import given
@@ -55,6 +56,13 @@ def test_a_fenced_broker_never_leads_and_is_used_last(seed):
         assert 2 not in replicas
     for replicas in place_replicas(usable, 9, 3, IdSource(seed)):
         assert replicas[2] == 2
+
+
+def test_fenced_brokers_come_in_every_order():
+    """StripedReplicaPlacer shuffles them with the others, once each of these has led."""
+    usable = brokers(*[None] * 5, fenced=(3, 4, 5))
+    placed = place_replicas(usable, 100, 5, IdSource(0))
+    assert {tuple(replicas[2:]) for replicas in placed} == set(permutations((3, 4, 5)))
 
 
 def test_a_rack_without_a_live_broker_does_not_lead():

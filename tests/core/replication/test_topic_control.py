@@ -8,7 +8,11 @@ from mockbroker.core.brokers.broker import BrokerSpec
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
 from mockbroker.core.hashing.java_hash import coordinator_partition
-from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from mockbroker.core.metadata.topic import (
+    GROUP_METADATA_TOPIC,
+    SHARE_GROUP_STATE_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+)
 from mockbroker_protocol import ErrorCode
 
 
@@ -102,6 +106,15 @@ def test_internal_topics_have_kafkas_partitions_and_configs(cluster):
         "cleanup.policy": "compact",
         "min.insync.replicas": "2",
         "unclean.leader.election.enable": "false",
+    }
+    states = cluster.ensure_internal_topic(SHARE_GROUP_STATE_TOPIC)
+    assert len(states.partitions) == 50
+    assert states.configs.overrides == {
+        "segment.bytes": "104857600",
+        "compression.type": "producer",
+        "cleanup.policy": "delete",
+        "retention.ms": "-1",
+        "min.insync.replicas": "2",
     }
 
 

@@ -329,6 +329,11 @@ def test_a_fence_that_cannot_be_stored_is_not_raised_twice() -> None:
     play.failing = E.NONE
     assert play.init(version=0).error is E.CONCURRENT_TRANSACTIONS
     assert play.markers[0].epoch == 6
+    play.mark()
+    assert play.init(version=0).epoch == 7
+    play.add(T0)
+    assert play.init(version=0).error is E.CONCURRENT_TRANSACTIONS
+    assert play.markers[-1].epoch == 8
 
 
 # ------------------------------------------------------------------------------- storing, loading

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.events import Event, OffsetCommitted
+from mockbroker.core.groups.offsets import OffsetAndMetadata
+from mockbroker.core.log.verification import VerificationGuard
+from mockbroker.core.txn.offsets import commit_pending
 from mockbroker_protocol import ErrorCode
 from tests.support.txn_node import TV2, TxnNode
 
@@ -46,3 +49,21 @@ def test_offsets_of_a_transaction_are_told_as_such(node: TxnNode) -> None:
     p.commit_offset(5, version=4)
     told = [each for each in events if isinstance(each, OffsetCommitted)]
     assert [(each.group, each.transactional) for each in told] == [("g", True)]
+
+
+def test_offsets_with_a_guard_that_is_no_longer_in_force_are_refused(node: TxnNode) -> None:
+    p = node.txn()
+    shard, runtime = node.shard("g"), node.cluster.runtime
+    producers = shard.partition.log.producers
+
+    def commit(guard: VerificationGuard) -> int:
+        commits = [("t", 0, OffsetAndMetadata(5))]
+        return commit_pending(
+            runtime, shard, "g", commits, producer_id=p.pid, epoch=p.epoch, guard=guard
+        )
+
+    assert commit(VerificationGuard(p.epoch, 0, 0, bumps=False)) == E.INVALID_TXN_STATE
+    assert node.stored("__consumer_offsets") == []
+    guard = producers.start_verification(p.pid, p.epoch, 0, node.now_ms, bumps=False)
+    assert isinstance(guard, VerificationGuard)
+    assert commit(guard) == E.NONE

@@ -5,6 +5,12 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.replication.partition import Partition
+from mockbroker.core.txn.verification import (
+    PartitionVerification,
+    TxnOperation,
+    UnverifiedBatch,
+    VerificationResult,
+)
 from mockbroker_protocol import ErrorCode
 from tests.support.group_node import Pending
 from tests.support.hops import add_hop_rule
@@ -250,6 +256,26 @@ def test_only_the_leader_is_written_to() -> None:
     answer = p.produce(broker=partition.replicas[1])
     assert answer.error_code == E.NOT_LEADER_OR_FOLLOWER
     assert answer.current_leader.leader_id == partition.leader_id
+    assert p.state == "Empty"
+
+
+def test_a_partition_that_another_broker_leads_is_refused_without_a_question(
+    node: TxnNode,
+) -> None:
+    p = node.txn()
+    partition = node.cluster.partition("t", 0)
+    assert partition is not None
+    verification = PartitionVerification(
+        node.cluster,
+        partition.leader_id + 1,
+        TxnOperation.ADD,
+        transactional_id=p.id,
+        producer_id=p.pid,
+        epoch=p.epoch,
+    )
+    results: list[VerificationResult] = []
+    verification.start([UnverifiedBatch(partition, 0)], results.append)
+    assert results == [VerificationResult({("t", 0): E.NOT_LEADER_OR_FOLLOWER}, {})]
     assert p.state == "Empty"
 
 

@@ -106,6 +106,17 @@ def test_a_member_may_subscribe_by_name_and_by_regex() -> None:
     assert not play.group.is_subscribed("other")
 
 
+def test_a_topic_that_nobody_subscribes_to_any_more_raises_no_epoch() -> None:
+    play = Playbook(Topics(t=1, u=1))
+    play >> join("a", "t") << told("a", 2, {"t": [0]})
+    play >> beat("a", 2, {"t": [0]}, topic_names=frozenset({"u"})) << told("a", 2, {})
+    play >> beat("a", 2, {}) << told("a", 3, {"u": [0]})
+    play.topics.put("t", 2)
+    play >> beat("a", 3) << told("a", 3)
+    play.topics.put("u", 2)
+    play >> beat("a", 3, {"u": [0]}) << told("a", 4, {"u": [0, 1]})
+
+
 # ------------------------------------------------------------------------------------ assignors
 
 

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockbroker.core.groups.consumer.group import ConsumerGroup
+from mockbroker.core.configs.values import ClusterConfigs
+from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
 from mockbroker.core.groups.consumer.records import RECORD_TYPES
+from mockbroker.core.groups.consumer.shard import ConsumerGroups
 from mockbroker.core.groups.consumer.states import ConsumerGroupState
 from mockbroker.core.groups.loader import load
 from mockbroker.core.groups.shard import GroupShard
@@ -207,6 +209,10 @@ def test_configs_of_a_group_count_from_the_next_heartbeat_on(node: ConsumerNode)
     assert node.joins("other", "a").heartbeat_interval_ms == 5_000
 
 
+def test_settings_without_configs_are_the_defaults_of_the_configs() -> None:
+    assert ConsumerGroups.read_settings(ClusterConfigs({}), "g") == ConsumerSettings()
+
+
 def test_commits_alone_do_not_stand_in_the_way_of_a_consumer_group(node: ConsumerNode) -> None:
     """In the log as well, where the commits come before the group's own records."""
     node.ask(commit_request({("t", 0): 5}, "g"))
@@ -287,3 +293,18 @@ def test_a_fenced_instance_is_taken_over_by_a_member_with_the_same_subscription(
     assert after is not None
     assert after.member_id != "a"
     assert (after.epoch, after.topic_names) == (before.epoch, before.topic_names)
+
+
+@pytest.mark.parametrize("action", ["expire", "kick"])
+@pytest.mark.parametrize("instance_id", [None, "one"])
+def test_a_member_that_is_expired_or_kicked_is_gone(
+    node: ConsumerNode, action: str, instance_id: str | None
+) -> None:
+    """Also a static one, as when its session ends or an administrator removes it."""
+    node.joins("g", "a", instance_id=instance_id)
+    epoch = node.joins("g", "b").member_epoch
+    group = node.consumer_group("g")
+    getattr(node.shard().consumers, action)(group, ["a"])
+    assert list(group.members) == ["b"]
+    assert group.epoch > epoch
+    assert node.beats("g", "a", epoch).error_code == ErrorCode.UNKNOWN_MEMBER_ID
