@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from mockbroker.core.events import (
@@ -25,6 +27,7 @@ from mockbroker.simulation.clients.base import CallSequence
 from mockbroker.simulation.clients.transactional import TransactionalProducer
 from mockbroker.simulation.history import AbortsTold, Disordered, Unfenced
 from mockbroker.simulation.laws.records import FencedStayFenced
+from mockbroker.simulation.plan import Step
 from mockbroker.simulation.world import World
 from tests.simulation.meddling import (
     append,
@@ -60,6 +63,37 @@ def written_under(world: World, epoch: int) -> None:
     batch = batch_of(producer_id=7, producer_epoch=epoch, base_sequence=0, transactional=True)
     append(partition_of(world), batch)
     partition_of(world).log.producers.replay(batch)
+
+
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_a_transaction_stays_open_in_a_partition_that_its_coordinator_does_not_know(
+    world: World, is_cut: bool
+) -> None:
+    """The topic is created while its broker is cut from the controller."""
+    cluster = world.cluster
+    controller_id = cluster.controller.node_id
+    node_id = next(each for each in cluster.brokers if each != controller_id)
+    if is_cut:
+        links = {"nodes": [node_id], "to": [controller_id]}
+        world.perform(0, Step(at_ms=0, do="cut_network", arguments=links))
+    cluster.create_topic("late", 1, 1)
+    late = cluster.topics["late"].partitions[0]
+    batch = batch_of(producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    append(late, batch)
+    late.log.producers.replay(batch)
+    law = "transactions advance when records are replicated"
+
+    def is_broken() -> bool:
+        states = ("Ongoing", "PrepareCommit", "CompleteCommit")
+        for former, state in pairwise(states):
+            cluster.runtime.emit(TransactionMoved(0, node_id, "tx", former, state, 7, 0, 60_000, 0))
+        return law in {each.law for each in world.laws.violations}
+
+    assert is_broken() is not is_cut
+    marker = MarkerWritten(0, "late", uuid_text(late.topic.topic_id), 0, 0, 1, 7, 0, True)
+    world.perform(1, Step(at_ms=0, do="heal_network"))
+    cluster.runtime.emit(marker)
+    assert is_broken(), "the next transaction has no excuse"
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from mockbroker_protocol.messages.produce import (
 
 _NO_SEQUENCE = -1
 _PREPARED = ("PrepareCommit", "PrepareAbort")
+_PREPARED = ("PrepareCommit", "PrepareAbort")
 _COMPLETE = ("CompleteCommit", "CompleteAbort")
 
 
@@ -227,14 +228,18 @@ class TransactionsMove(Law):
     """A transactional id changes its state when the record of the change is replicated. Its
     transaction is complete when the markers in all of its partitions are replicated, and none of
     its offsets is pending. A coordinator that has lost records of its log ends the transaction in
-    the partitions that are left; it stays open in the others (TransactionMarkerChannelManager).
+    the partitions that are left; it stays open in the others. So it does in a partition that the
+    metadata of the coordinator's broker lack: the coordinator skips it, as if it was deleted
+    (TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue).
     """
 
     name = "transactions advance when records are replicated"
-    hears = (TransactionMoved, WatermarkMoved)
+    hears = (TransactionMoved, WatermarkMoved, MarkerWritten)
 
     def begin(self) -> None:
         self._high_watermarks: dict[Key, int] = {}  # the highest of any replica
+        # By producer id, the partitions that a coordinator's metadata lacked when it sent markers.
+        self._skipped: dict[int, set[Key]] = {}
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
         for view in views:
@@ -252,13 +257,31 @@ class TransactionsMove(Law):
             if topic is not None:
                 self._reached((topic.topic_id, event.partition), event.high_watermark)
             return
+        if isinstance(event, MarkerWritten):
+            topic = self.laws.cluster.topics.get(event.topic)
+            if topic is not None:
+                key = topic.topic_id, event.partition
+                self._skipped.get(event.producer_id, set()).discard(key)
+            return
         if not isinstance(event, TransactionMoved):
             return
+        if event.state in _PREPARED or event.state in _COMPLETE:
+            self._note_skipped(event)
         if self.laws.transactions_lost:
             return
         self._judge_record(event)
         if event.state in _COMPLETE:
             self._judge_markers(event)
+
+    def _note_skipped(self, event: TransactionMoved) -> None:
+        cluster = self.laws.cluster
+        broker = cluster.processes.get(event.node_id)
+        if broker is not None and not broker.has_newest_image:
+            self._skipped.setdefault(event.producer_id, set()).update(
+                partition.key
+                for partition in observe.partitions(cluster)
+                if observe.seen_by(broker, *partition.key) is None
+            )
 
     def _judge_record(self, event: TransactionMoved) -> None:
         partition = observe.transaction_partition(self.laws.cluster, event.transactional_id)
@@ -286,15 +309,16 @@ class TransactionsMove(Law):
 
     def _judge_markers(self, event: TransactionMoved) -> None:
         producer_id = event.producer_id
+        skipped = self._skipped.get(producer_id, ())
         for group, offsets in observe.pending_groups(self.laws.cluster, producer_id):
-            if key_of(offsets) not in self.laws.lossy:
+            if key_of(offsets) not in self.laws.lossy and offsets.key not in skipped:
                 self.broken(
                     f"{event.transactional_id} is {event.state}, and {group} has its offsets "
                     "pending"
                 )
         for partition in observe.partitions(self.laws.cluster):
             key = key_of(partition)
-            if key in self.laws.lossy or key in self.laws.ended_by_action:
+            if key in self.laws.lossy or key in self.laws.ended_by_action or key in skipped:
                 continue
             views = [v for v in observe.replicas(self.laws.cluster, partition) if v.leads]
             if not views:
