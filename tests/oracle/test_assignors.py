@@ -1,4 +1,4 @@
-"""The simple assignor gives each member of a share group what Kafka's own gives it."""
+"""The assignors of share and streams groups give each member what Kafka's own give it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ import pytest
 
 from mockbroker.core.groups.assignors.base import AssignorGroup, AssignorMember, Target
 from mockbroker.core.groups.assignors.simple import assign_simple
+from mockbroker.core.groups.streams.sticky import (
+    AssignedMember,
+    AssignedSubtopology,
+    assign_sticky,
+)
+from mockbroker.core.groups.streams.tasks import NO_TASKS, Tasks, TaskSets
 from tests.support.java_pipe import JavaPipe
 
 pytestmark = pytest.mark.java
@@ -91,3 +97,76 @@ def test_share_groups_are_assigned_as_by_kafka(kafka43: JavaPipe) -> None:
             }
             assert ours == theirs, f"group {seed}, round {number}"
             group.targets = dict(targets)
+
+
+class StreamsGroup:
+    """A streams group that changes from round to round; its topology and members are drawn."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.subtopologies = {
+            str(number): AssignedSubtopology(self.rng.randint(1, 9), self.rng.random() < 0.7)
+            for number in range(self.rng.randint(1, 3))
+        }
+        self.replicas = seed % 3
+        self.members: dict[str, AssignedMember] = {}
+
+    def change(self) -> None:
+        """Threads of some processes join and leave; a topic grows."""
+        rng = self.rng
+        for _ in range(rng.randint(0, 3) if self.members else 2):
+            process = f"process-{rng.randint(0, 5)}"
+            name = f"{process}-{rng.randint(0, 3)}"
+            self.members.setdefault(name, AssignedMember(process, NO_TASKS))
+        for member in rng.sample(sorted(self.members), rng.randint(0, len(self.members) - 1)):
+            if rng.random() < 0.3:
+                del self.members[member]
+        if rng.random() < 0.2:
+            name = rng.choice(sorted(self.subtopologies))
+            tasks, is_stateful = self.subtopologies[name]
+            self.subtopologies[name] = AssignedSubtopology(tasks + 1, is_stateful)
+
+    def item(self) -> dict[str, Any]:
+        """The same group for the oracle."""
+        return {
+            "members": [
+                {"id": name, "process": member.process_id, **_plain(member.last)}
+                for name, member in self.members.items()
+            ],
+            "subtopologies": [
+                {"id": name, "tasks": each.tasks, "stateful": each.is_stateful}
+                for name, each in self.subtopologies.items()
+            ],
+            "replicas": self.replicas,
+        }
+
+
+def _plain(tasks: Tasks) -> dict[str, Any]:
+    def lines(sets: TaskSets) -> dict[str, list[int]]:
+        return {subtopology: sorted(those) for subtopology, those in sets.items() if those}
+
+    return {"active": lines(tasks.active), "standby": lines(tasks.standby)}
+
+
+def test_streams_groups_are_assigned_as_by_kafka(kafka43: JavaPipe) -> None:
+    """Round by round: the targets of one are the last tasks of the next."""
+    groups = [StreamsGroup(seed) for seed in range(RUNS)]
+    for number in range(ROUNDS):
+        for group in groups:
+            group.change()
+        answers = kafka43.ask("assign.sticky", [group.item() for group in groups])
+        for seed, (group, answer) in enumerate(zip(groups, answers, strict=True)):
+            targets = assign_sticky(group.members, group.subtopologies, group.replicas)
+            ours = {name: _plain(tasks) for name, tasks in targets.items()}
+            theirs = {
+                name: {
+                    kind: {each: sorted(those) for each, those in sets.items()}
+                    for kind, sets in target.items()
+                }
+                for name, target in answer["targets"].items()
+            }
+            assert ours == theirs, f"group {seed}, round {number}"
+            group.members = {
+                name: AssignedMember(member.process_id, targets[name])
+                for name, member in group.members.items()
+            }

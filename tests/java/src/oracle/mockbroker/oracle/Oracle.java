@@ -21,6 +21,7 @@ public final class Oracle {
         registerIfPresent("mockbroker.oracle.ErrorResponses", ops);
         registerIfPresent("mockbroker.oracle.Quotas", ops);
         registerIfPresent("mockbroker.oracle.Assignors", ops);
+        registerIfPresent("mockbroker.oracle.TaskAssignors", ops);
         Pipe.serve(ops);
     }
 
