@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from mockbroker.core.brokers.broker import Broker
 from mockbroker.core.cluster import Cluster
+from mockbroker.core.groups.share.group import ShareGroup
 from mockbroker.core.groups.streams.group import StreamsGroup
 from mockbroker.core.replication.partition import Partition
 from mockbroker.core.share.partition import SharePartition
@@ -214,6 +215,17 @@ def initializations(cluster: Cluster) -> Iterator[tuple[SharePartitionKey, int]]
     for broker in cluster.processes.values():
         if broker.has_groups:
             yield from broker.share_persister.initializations()
+
+
+def initialized_partitions(cluster: Cluster, group_id: str) -> Iterator[SharePartitionKey]:
+    """The share partitions that the coordinator of a share group takes for initialized."""
+    for broker in cluster.processes.values():
+        for shard in broker.groups.loaded() if broker.has_groups else ():
+            group = shard.groups.get(group_id)
+            if isinstance(group, ShareGroup):
+                for topic_id, partitions in group.partitions.initialized_partitions().items():
+                    for index in partitions:
+                        yield SharePartitionKey(group_id, topic_id, index)
 
 
 def has_deposed_coordinator(cluster: Cluster, partition: Partition) -> bool:

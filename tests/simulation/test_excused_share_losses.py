@@ -15,6 +15,7 @@ from mockbroker.core.share.operations import INITIALIZE, WRITE
 from mockbroker.core.share.partition import ReadGap
 from mockbroker.core.share.records import SharePartitionKey, ShareState
 from mockbroker.core.share.states import RecordState
+from mockbroker.simulation import observe_shares
 from mockbroker.simulation.clients.drainer import QUIET_MS
 from mockbroker.simulation.laws.shares import SHARE_LAWS
 from mockbroker.simulation.plan import Step
@@ -267,6 +268,23 @@ def test_a_share_partition_of_a_former_leader_epoch_may_refuse_the_last_member_f
         world.clock.now_ms += QUIET_MS
     is_excused = leads_anew and error is ErrorCode.FENCED_LEADER_EPOCH
     assert _never_rests(world) is not is_excused
+
+
+@pytest.mark.parametrize("is_reset", [True, False])
+@pytest.mark.parametrize("has_state", [True, False])
+def test_states_may_be_deleted_after_a_member_has_initialized_them_again(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, is_reset: bool, has_state: bool
+) -> None:
+    """By a deletion of offsets that a persister repeats."""
+    topic_id = partition_of(world).topic.topic_id
+    if has_state:
+        written(world, ShareState(0, 0, 0, state_epoch=2))
+    key = SharePartitionKey("g", topic_id, 0)
+    monkeypatch.setattr(observe_shares, "initialized_partitions", lambda *_: [key])
+    if is_reset:
+        world.laws.reset_groups.add("g")
+    world.history.draining.add("g")
+    assert _never_rests(world) is not (is_reset and not has_state)
 
 
 @pytest.mark.parametrize("gets_records", [False, True])

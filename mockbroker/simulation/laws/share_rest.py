@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mockbroker.core.replication.partition import Partition
 from mockbroker.core.share.records import SharePartitionKey
 from mockbroker.simulation import observe, observe_shares
@@ -29,6 +31,10 @@ class RecordsAreDecided(ShareLaw):
     the last member closes its connection, as in Kafka: ShareFetchUtils.offsetForEarliestTimestamp
     is refused, and the error does not fence the share partition (SharePartitionManager). The last
     member may be answered so for ever, but not with records or with another error.
+
+    A persister may repeat a deletion of offsets for so long that a member joins and initializes the
+    states again before they are deleted. The group coordinator still takes them for initialized
+    (GroupMetadataManager.completeDeleteShareGroupOffsets), and leaders can never read them.
     """
 
     name = "share groups come to rest"
@@ -74,7 +80,11 @@ class RecordsAreDecided(ShareLaw):
     def conclude(self) -> None:
         states = self._states()
         for group in self.laws.history.draining:
-            if not (self._coordinators_lost_records() or self._is_refused_only(group)):
+            if not (
+                self._coordinators_lost_records()
+                or self._is_refused_only(group)
+                or self._has_deleted_states(group, states)
+            ):
                 self.broken(f"group {group}: its last member still gets records or errors")
         for group, partitions in self.laws.history.drained:
             for topic_id, index in partitions:
@@ -85,6 +95,15 @@ class RecordsAreDecided(ShareLaw):
                 if partition is None or state is None or state.start_offset < 0:
                     continue  # without a start offset nothing was acknowledged
                 self._judge(group, partition, state)
+
+    def _has_deleted_states(
+        self, group: str, states: Mapping[SharePartitionKey, StoredState]
+    ) -> bool:
+        """Whether states that a request has deleted are initialized for the group's coordinator."""
+        return group in self.laws.reset_groups and any(
+            key not in states
+            for key in observe_shares.initialized_partitions(self.laws.cluster, group)
+        )
 
     def _coordinators_lost_records(self) -> bool:
         """Whether records of share states or of groups are lost. A share coordinator answers with
