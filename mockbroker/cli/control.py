@@ -43,13 +43,13 @@ def _list_actions(*, as_json: bool) -> None:
     for name in sorted(ACTIONS):
         found = ACTIONS[name]
         fields = struct_fields(found.arguments)
-        told = (inspect.getdoc(found.carry_out) or "").partition("\n\n")[0]
+        description = (inspect.getdoc(found.carry_out) or "").partition("\n\n")[0]
         rows.append(
             {
                 "name": name,
                 "required": [key for key, (_, _, required) in fields.items() if required],
                 "optional": [key for key, (_, _, required) in fields.items() if not required],
-                "help": " ".join(told.split()).partition(". ")[0].rstrip("."),
+                "help": " ".join(description.split()).partition(". ")[0].rstrip("."),
             }
         )
     if as_json:

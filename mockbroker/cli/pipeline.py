@@ -201,13 +201,13 @@ def _judged_by_spark(
 
         done: list[str] = []
 
-        def told(anomaly: str, _: int) -> None:
+        def on_judged(anomaly: str, _: int) -> None:
             done.append(anomaly)
             progress.step(f"judged {anomaly}", len(done), len(ANOMALIES))
 
         names = [run.run for run in store.runs]
         inputs = read(spark, store.path, names, incomplete=incomplete)
-        found = audit_by_spark(inputs, progress=told).select(*FINDING_COLUMNS)
+        found = audit_by_spark(inputs, progress=on_judged).select(*FINDING_COLUMNS)
         return sorted((Finding(*row) for row in found.collect()), key=_in_order)
 
 

@@ -33,8 +33,8 @@ GROUPS_KEPT_MAX = 32
 Part = Literal["cluster", "topics", "groups", "transactions"]
 PARTS: tuple[Part, ...] = ("cluster", "topics", "groups", "transactions")
 
-# What no journal tells.
-_NEVER_TOLD = (
+# Facts that no journal has.
+_NEVER_KNOWN = (
     "log ends and high watermarks of internal topics: brokers append to them themselves",
     "records of share groups in flight: GET /v1/journal has their events",
 )
@@ -204,7 +204,7 @@ def _view(
 ) -> PastStateView:
     given = {parts} if isinstance(parts, str) else set(parts)  # type: ignore[call-overload]
     first_seq, last_seq = bounds
-    unknown = [*_NEVER_TOLD]
+    unknown = [*_NEVER_KNOWN]
     if not image.is_complete:
         unknown.append(_NO_BEGINNING)
     elif first_seq > 1:
