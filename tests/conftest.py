@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 
 import hypothesis
+import numpy  # noqa: F401 - `pytester` takes away what a run imports; numpy cannot come twice
 import pytest
 
 from tests.support import covers, policy, sharing

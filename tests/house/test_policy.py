@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 from tests.support import policy
@@ -152,3 +154,14 @@ def test_an_unknown_row_stops_the_run(project: pytest.Pytester):
     result = project.runpytest()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*unknown rows*S9999*"])
+
+
+def test_a_library_that_can_be_imported_once_survives_a_run_in_this_process(
+    pytester: pytest.Pytester,
+):
+    """`pytester` takes away the modules that its run has imported. A later test of this worker
+    would import numpy again, which numpy refuses.
+    """
+    pytester.makepyfile(test_it="def test_a(): import numpy")
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+    assert importlib.import_module("numpy").array([1]).sum() == 1
