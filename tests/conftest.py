@@ -6,8 +6,10 @@ import gc
 import os
 from collections.abc import Iterator
 
+# `pytester` takes away the modules that its run imports, and these two cannot be imported twice.
+import duckdb  # noqa: F401
 import hypothesis
-import numpy  # noqa: F401 - `pytester` takes away what a run imports; numpy cannot come twice
+import numpy  # noqa: F401
 import pytest
 
 from tests.support import covers, policy, sharing
