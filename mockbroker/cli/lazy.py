@@ -49,6 +49,18 @@ class LazyGroup(click.Group):
             gc.freeze()  # what is imported stays to the end
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that `args` begin with. Raises UsageError, with the nearest name."""
+        name = args[0]
+        if name not in self._lazy and name[:1].isalpha() and not ctx.resilient_parsing:
+            from mockbroker.core.validation import nearest
+
+            hint = nearest(name, self._lazy, listed=False)
+            raise click.UsageError(f"No such command {name!r}{hint or '.'}", ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The list in `--help`, without importing the commands."""
         with formatter.section("Commands"):

@@ -70,12 +70,14 @@ def _links(network: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _cell(value: object) -> Cell:
     """A number or text as it is, a list of objects as its length, an object as its fields that
-    are not 0, other values as JSON.
+    are not 0, other values as JSON; `-` if there is nothing.
     """
+    if value == []:
+        return "-"
     if isinstance(value, dict):
         return ", ".join(f"{name} {part}" for name, part in value.items() if part != 0) or "-"
     if isinstance(value, bool) or not isinstance(value, int | str | None):
-        if isinstance(value, list) and value and isinstance(value[0], dict):
+        if isinstance(value, list) and isinstance(value[0], dict):
             return len(value)
         return json.dumps(value)
     return "-" if value is None else value

@@ -57,6 +57,7 @@ def test_without_a_command_the_help_is_shown(run: Run):
     ("arguments", "line"),
     [
         (["nosuch"], "mockbroker: No such command 'nosuch'."),
+        (["act"], "mockbroker: No such command 'act'; did you mean 'action'?"),
         (["topics", "nosuch"], "mockbroker topics: No such command 'nosuch'."),
         (["topics", "list", "--nosuch"], "mockbroker topics list: No such option '--nosuch'."),
         (["consume"], "mockbroker consume: Missing argument 'TOPIC'."),
