@@ -438,7 +438,7 @@ def test_a_port_in_use_is_named() -> None:
 def test_an_admin_port_in_use_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        ended = serve_and_fail("--port", "0", "--admin-port", str(port))
+        ended = serve_and_fail("--admin-port", str(port))
     assert (ended.code, ended.stdout) == (2, "")
     assert len(ended.stderr.splitlines()) == 1
     assert f"127.0.0.1:{port}" in ended.stderr
@@ -446,7 +446,7 @@ def test_an_admin_port_in_use_is_named() -> None:
 
 
 def test_a_ready_file_that_cannot_be_written_is_named() -> None:
-    ended = serve_and_fail("--port", "0", "--no-admin", "--ready-file", "/no/such/directory/ready")
+    ended = serve_and_fail("--ready-file", "/no/such/directory/ready")
     assert ended.code == 2
     assert len(ended.stderr.splitlines()) == 1
     assert "/no/such/directory" in ended.stderr

@@ -81,7 +81,7 @@ def test_a_broker_that_is_killed_leaves_a_usable_run_that_says_so(tmp_path: Path
 
 def test_a_place_that_cannot_be_written_ends_the_server_with_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    ended = serve_and_fail("--port", "0", "--no-admin", "--journal-dir", tmp_path / "file" / "dir")
+    ended = serve_and_fail("--journal-dir", tmp_path / "file" / "dir")
     assert ended.code == 2
     assert ended.stderr.startswith("mockbroker: --journal-dir: cannot write into")
     assert len(ended.stderr.splitlines()) == 1

@@ -122,9 +122,14 @@ class Served:
 
 
 def serve_and_fail(*arguments: str | Path) -> Ended:
-    """Run `mockbroker serve` that is expected to end by itself."""
+    """Run `mockbroker serve` that is expected to end by itself, on free ports unless given."""
+    given = [str(each) for each in arguments]
+    if not {"--port", "--listener"} & set(given):
+        given += ["--port", "0"]
+    if not {"--admin-port", "--no-admin"} & set(given):
+        given += ["--admin-port", "0"]
     done = subprocess.run(
-        [*_RUN, "serve", *map(str, arguments)],
+        [*_RUN, "serve", *given],
         capture_output=True,
         check=False,
         timeout=READY_TIMEOUT_S,
