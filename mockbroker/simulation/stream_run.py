@@ -87,7 +87,6 @@ class StreamRun(trio.abc.Instrument):
         self.answered = 0
         self._lives: dict[str, int] = {}  # the number of starts of each client
         self._drivers: dict[str, StreamDriver] = {}
-        self._clients = {client.client_id: client for client in self.world.clients.values()}
         self._correlation_ids = count(1)  # of all requests
         self._all_done = trio.Event()
         self._rules_changed_ms = 0
@@ -179,18 +178,21 @@ class StreamRun(trio.abc.Instrument):
             self._fail(error)
 
     def asked(self, context: RequestContext, request: Any) -> None:
-        """As `Observer.asked`: for a client that still waits or no longer."""
-        client = self._clients[context.header.client_id or ""]
-        self.world.laws.asked(client, _call(context, request))
+        """As `Observer.asked`. The client may have given up."""
+        self.world.laws.asked(self._client_of(context), _call(context, request))
 
     def served(self, context: RequestContext, request: Any, response: Any, *, late: bool) -> None:
-        """As `Observer.served`; what its client no longer waits for is not judged."""
-        client = self._clients[context.header.client_id or ""]
+        """As `Observer.served`. An answer that its client no longer awaits is not judged."""
+        client = self._client_of(context)
         driver = self._drivers.get(client.name)
         if driver is not None and driver.awaited == context.header.correlation_id:
             call = _call(context, request)
             since_ms = context.now_ms
             self.world.laws.served(client, call, response, since_ms=since_ms, late=late)
+
+    def _client_of(self, context: RequestContext) -> SimulatedClient:
+        """The client that sent a request: its client id is its name."""
+        return self.world.clients[context.header.client_id or ""]
 
     def _on_error_logged(self, record: logging.LogRecord) -> None:
         """Report an error that a broker has logged."""

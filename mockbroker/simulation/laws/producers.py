@@ -228,8 +228,8 @@ class TransactionsMove(Law):
     """A transactional id changes its state when the record of the change is replicated. Its
     transaction is complete when the markers in all of its partitions are replicated, and none of
     its offsets is pending. A coordinator that has lost records of its log ends the transaction in
-    the partitions that are left; it stays open in the others. So it does in a partition that the
-    metadata of the coordinator's broker lack: the coordinator skips it, as if it was deleted
+    the partitions that are left; it stays open in the others. A coordinator skips a partition that
+    its broker's metadata lack, as if it was deleted, and the transaction stays open there
     (TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue).
     """
 
@@ -311,7 +311,7 @@ class TransactionsMove(Law):
         producer_id = event.producer_id
         skipped = self._skipped.get(producer_id, ())
         for group, offsets in observe.pending_groups(self.laws.cluster, producer_id):
-            if key_of(offsets) not in self.laws.lossy and offsets.key not in skipped:
+            if key_of(offsets) not in self.laws.lossy and key_of(offsets) not in skipped:
                 self.broken(
                     f"{event.transactional_id} is {event.state}, and {group} has its offsets "
                     "pending"
