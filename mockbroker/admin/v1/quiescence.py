@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.declaring import ApiEndpoints
 from mockbroker.admin.v1.endpoint import Call
 from mockbroker.admin.v1.problems import ProblemError
-from mockbroker.admin.v1.waiting import until
+from mockbroker.admin.v1.waiting import Stop, until
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.quiescence import QuiescenceWatch, unsettled
 from mockbroker.core.validation import Ms
@@ -38,16 +40,18 @@ class SettledView(msgspec.Struct, frozen=True):
 )
 async def settle(api: Api, call: Call) -> SettledView:
     wanted: SettleWait = call.body
+    # The first rest counts: a busy cluster may have gone on before the endpoint looks.
+    rests: list[SettledView] = []
 
-    def at_rest(cluster: Cluster) -> SettledView | None:
-        return None if unsettled(cluster) else SettledView(cluster.runtime.now_ms())
+    def start(cluster: Cluster, changed: Callable[[], None]) -> Stop:
+        def settled() -> None:
+            if not rests:
+                rests.append(SettledView(cluster.runtime.now_ms()))
+            changed()
 
-    view = await until(
-        api,
-        lambda cluster, changed: QuiescenceWatch(cluster, changed).stop,
-        at_rest,
-        wanted.timeout_ms / 1000,
-    )
+        return QuiescenceWatch(cluster, settled).stop
+
+    view = await until(api, start, lambda _: next(iter(rests), None), wanted.timeout_ms / 1000)
     if view is None:
         reasons = await api.cluster(unsettled)
         found = "; ".join(reasons[:REASONS_MAX]) or "it is by now"
