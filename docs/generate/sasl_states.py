@@ -11,7 +11,7 @@ from mockbroker.core.security.sasl.states import (
     ADMISSION,
     TRANSITIONS,
     Admission,
-    RequestKind,
+    FrameKind,
     SaslEvent,
     SaslState,
 )
@@ -37,9 +37,9 @@ def page() -> str:
         "Each request, by the state of its connection. Between handshake and authentication every "
         "accepted frame is a token.",
         table(
-            ("state", *(kind.value for kind in RequestKind)),
+            ("state", *(kind.value for kind in FrameKind)),
             [
-                (f"**{state.value}**", *(VERDICTS[ADMISSION[state][kind]] for kind in RequestKind))
+                (f"**{state.value}**", *(VERDICTS[ADMISSION[state][kind]] for kind in FrameKind))
                 for state in SaslState
             ],
         ),

@@ -15,7 +15,7 @@ from mockbroker.admin.bridge import Bridge
 from mockbroker.admin.console.pages import ConsolePages, is_page
 from mockbroker.admin.target import AdminTarget
 from mockbroker.admin.v1.access import AccessControl
-from mockbroker.admin.v1.api import BridgedApi, SavedApi
+from mockbroker.admin.v1.backend import BridgedBackend, SavedBackend
 from mockbroker.admin.v1.dispatch import problem_response
 from mockbroker.admin.v1.endpoint import OPEN_PATHS
 from mockbroker.admin.v1.problems import Problem
@@ -31,7 +31,7 @@ def build_app(target: AdminTarget, token: str | None = None) -> AccessControl:
     bridge = Bridge(target.token)
     if target.server is None:
         return AccessControl(_app(probe_routes(target, bridge)), token, _is_probe)
-    routes = all_routes(target, bridge, BridgedApi(target.server, bridge))
+    routes = all_routes(target, bridge, BridgedBackend(target.server, bridge))
     return AccessControl(
         ConsolePages(_app(routes)), token, lambda scope: _is_probe(scope) or is_page(scope)
     )
@@ -39,7 +39,7 @@ def build_app(target: AdminTarget, token: str | None = None) -> AccessControl:
 
 def build_saved_app(journal: SavedJournal) -> AccessControl:
     """The application of a saved journal: the console and what needs no cluster."""
-    return AccessControl(ConsolePages(_app(saved_routes(SavedApi(journal)))), None, is_page)
+    return AccessControl(ConsolePages(_app(saved_routes(SavedBackend(journal)))), None, is_page)
 
 
 def _app(routes: list[Route]) -> Starlette:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.admin.v1.api import OwnRunApi
-from mockbroker.admin.v1.endpoint import Call, Nothing, Stream, Text
+from mockbroker.admin.v1.backend import OwnRunBackend
+from mockbroker.admin.v1.endpoint import EndpointCall, Nothing, Stream, Text
 from mockbroker.admin.v1.endpoints import BY_KEY
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.api.problems import error_of
@@ -20,7 +20,7 @@ class Calls:
     """The endpoints of one cluster."""
 
     def __init__(self, server: ClusterServer) -> None:
-        self._api = OwnRunApi(server)
+        self._backend = OwnRunBackend(server)
 
     async def answer(self, request: Request) -> Any:
         """The endpoint's answer; the content of a text or a stream."""
@@ -30,7 +30,7 @@ class Calls:
         if endpoint.body not in (None, dict, object):
             body = convert({} if body is None else body, endpoint.body, "")
         try:
-            answer = await endpoint.call(self._api, Call(request.at, query, body))
+            answer = await endpoint.call(self._backend, EndpointCall(request.at, query, body))
         except ProblemError as error:
             raise error_of(error.problem) from None
         if isinstance(answer, Text):

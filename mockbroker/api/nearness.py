@@ -140,7 +140,7 @@ def key_of(fields: Sequence[Field]) -> tuple[bytes | None] | None:
     return None
 
 
-class NearMiss(NamedTuple):
+class RecordDifference(NamedTuple):
     """A record, by its index, and what it has instead of what is expected."""
 
     record: int
@@ -149,7 +149,7 @@ class NearMiss(NamedTuple):
 
 def near_miss(
     fields: Sequence[Field], found: Sequence[StoredRecord], *, taken: Mapping[int, int]
-) -> NearMiss | None:
+) -> RecordDifference | None:
     """The record most like an expectation; of equals one that no other expectation takes."""
     if not found:
         return None
@@ -160,7 +160,9 @@ def near_miss(
         order[:CLOSE_RECORDS_MAX],
         key=lambda index: (sum(each.likeness(found[index]) for each in fields), index not in taken),
     )
-    return NearMiss(best, [text for each in fields for text in each.differences(found[best])])
+    return RecordDifference(
+        best, [text for each in fields for text in each.differences(found[best])]
+    )
 
 
 def _json_differences(wanted: Any, found: Any, path: str) -> Iterator[str]:

@@ -60,7 +60,7 @@ class FreshPorts(SocketNetwork):
         self._asked = 0
 
     def listen(self, host: str, port: int) -> SocketAcceptor:
-        """As `Network.listen`."""
+        """As `ListenerNetwork.listen`."""
         if port:
             return super().listen(host, port)
         self._asked += 1

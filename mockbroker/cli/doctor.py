@@ -25,7 +25,7 @@ DEFAULT_BROKERS = 3
 OPEN_FILES_MIN = 1024
 
 
-class Finding(NamedTuple):
+class CheckedItem(NamedTuple):
     """One examined item. `remedy` is empty if nothing is to be done."""
 
     name: str
@@ -53,11 +53,11 @@ def doctor(as_json: bool) -> int:
     return int(any(each.state == "broken" for each in findings))
 
 
-def examine() -> Iterator[Finding]:
+def examine() -> Iterator[CheckedItem]:
     """All examined items, in the order of the output."""
-    yield Finding("python", "ok", f"{platform.python_version()} at {sys.executable}")
+    yield CheckedItem("python", "ok", f"{platform.python_version()} at {sys.executable}")
     own = distribution(PACKAGE)
-    yield Finding(PACKAGE, "ok", f"{own.version} on {platform.platform(terse=True)}")
+    yield CheckedItem(PACKAGE, "ok", f"{own.version} on {platform.platform(terse=True)}")
     yield _required(own)
     for extra, purpose in EXTRAS.items():
         yield _extra(own, extra, purpose)
@@ -69,24 +69,26 @@ def examine() -> Iterator[Finding]:
     yield _open_files()
 
 
-def _required(own: Distribution) -> Finding:
+def _required(own: Distribution) -> CheckedItem:
     """The packages that every cluster needs."""
     absent = [name for name in requirements(own) if not _is_installed(name)]
     if absent:
-        return Finding("packages", "broken", f"without {', '.join(absent)}", install_command(own))
-    return Finding("packages", "ok", "all that a cluster needs")
+        return CheckedItem(
+            "packages", "broken", f"without {', '.join(absent)}", install_command(own)
+        )
+    return CheckedItem("packages", "ok", "all that a cluster needs")
 
 
-def _extra(own: Distribution, extra: str, purpose: str) -> Finding:
+def _extra(own: Distribution, extra: str, purpose: str) -> CheckedItem:
     absent = [name for name in requirements(own, extra) if not _is_installed(name)]
     if absent:
-        return Finding(
+        return CheckedItem(
             f"[{extra}]",
             "missing",
             f"no {', '.join(absent)}: needed for {purpose}",
             install_command(own, extra),
         )
-    return Finding(f"[{extra}]", "ok", purpose)
+    return CheckedItem(f"[{extra}]", "ok", purpose)
 
 
 def _is_installed(name: str) -> bool:
@@ -97,40 +99,40 @@ def _is_installed(name: str) -> bool:
     return True
 
 
-def _java() -> Finding:
+def _java() -> CheckedItem:
     try:
         spark = find_spark().version
     except SparkSetupError:
         spark = "4.0.0"
     try:
-        return Finding("java", "ok", f"Java {check_java(spark)}")
+        return CheckedItem("java", "ok", f"Java {check_java(spark)}")
     except SparkSetupError as error:
         found, _, remedy = str(error).partition(": ")
-        return Finding("java", "missing", f"{found}: needed for Spark", remedy)
+        return CheckedItem("java", "missing", f"{found}: needed for Spark", remedy)
 
 
-def _maven() -> Finding:
+def _maven() -> CheckedItem:
     program = shutil.which("mvn")
     if program is None:
-        return Finding(
+        return CheckedItem(
             "maven",
             "missing",
             "no mvn on the PATH: needed once, for the jars of Spark's Kafka connector",
             "install Maven, or name a directory of jars in MOCKBROKER_SPARK_JARS",
         )
-    return Finding("maven", "ok", program)
+    return CheckedItem("maven", "ok", program)
 
 
-def _spark() -> Finding:
+def _spark() -> CheckedItem:
     try:
         found = find_spark()
     except SparkSetupError as error:
         words, _, remedy = str(error).partition(": ")
-        return Finding("spark", "missing", words, remedy)
-    return Finding("spark", "ok", f"{found.version} at {found.home}")
+        return CheckedItem("spark", "missing", words, remedy)
+    return CheckedItem("spark", "ok", f"{found.version} at {found.home}")
 
 
-def _port(port: int) -> Finding:
+def _port(port: int) -> CheckedItem:
     name = f"port {port}"
     with socket.socket() as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -139,17 +141,17 @@ def _port(port: int) -> Finding:
         except OSError as error:
             flag = "--admin-port" if port == DEFAULT_ADMIN_PORT else "--port"
             remedy = f"mockbroker serve {flag} 0 takes free ports"
-            return Finding(name, "missing", error.strerror or str(error), remedy)
-    return Finding(name, "ok", "free")
+            return CheckedItem(name, "missing", error.strerror or str(error), remedy)
+    return CheckedItem(name, "ok", "free")
 
 
-def _open_files() -> Finding:
+def _open_files() -> CheckedItem:
     try:
         import resource
     except ImportError:
-        return Finding("open files", "ok", "no limit is known on this system")
+        return CheckedItem("open files", "ok", "no limit is known on this system")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= OPEN_FILES_MIN:
-        return Finding("open files", "ok", f"{soft} at a time")
+        return CheckedItem("open files", "ok", f"{soft} at a time")
     remedy = f"ulimit -n {min(4 * OPEN_FILES_MIN, hard)}"
-    return Finding("open files", "missing", f"only {soft} at a time", remedy)
+    return CheckedItem("open files", "missing", f"only {soft} at a time", remedy)

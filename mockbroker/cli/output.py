@@ -78,7 +78,7 @@ def text_or_base64(data: bytes | None) -> object:
         return {"base64": base64.b64encode(data).decode()}
 
 
-class Counter:
+class ProgressCounter:
     """A counter on stderr; silent unless that is a terminal."""
 
     def __init__(self, progress: Progress | None, task: TaskID | None) -> None:
@@ -91,10 +91,10 @@ class Counter:
 
 
 @contextmanager
-def counting(what: str, *, shown: bool, total: int | None = None) -> Iterator[Counter]:
+def counting(what: str, *, shown: bool, total: int | None = None) -> Iterator[ProgressCounter]:
     """Count records on stderr, if `shown` and stderr is a terminal."""
     if not (shown and sys.stderr.isatty()):
-        yield Counter(None, None)
+        yield ProgressCounter(None, None)
         return
     from rich.console import Console
     from rich.progress import (
@@ -115,4 +115,4 @@ def counting(what: str, *, shown: bool, total: int | None = None) -> Iterator[Co
         console=Console(stderr=True),
         transient=True,
     ) as progress:
-        yield Counter(progress, progress.add_task(what, total=total))
+        yield ProgressCounter(progress, progress.add_task(what, total=total))

@@ -18,7 +18,7 @@ import trio
 from mockbroker.cli.admin_client import read_data
 from mockbroker.cli.admin_options import LOCAL_ADMIN
 from mockbroker.cli.programs import run_program
-from mockbroker.cli.scenario_file import Scenario, ScenarioStep, Wait, parse_scenario
+from mockbroker.cli.scenario_file import ParsedStep, Scenario, Wait, parse_scenario
 from mockbroker.cli.serving import serving
 from mockbroker.core.actions import ACTIONS
 from mockbroker.core.errors import ActionError, ApiError, ConfigError, first_error
@@ -66,7 +66,7 @@ class Run:
         self._journal = journal
         self._reader = JournalReader(journal, server.cluster.topic_name)
 
-    async def step(self, step: ScenarioStep) -> None:
+    async def step(self, step: ParsedStep) -> None:
         """Carry out a step. Raises ScenarioFailedError."""
         try:
             await getattr(self, step.kind)(step.value)
@@ -161,14 +161,14 @@ async def play(scenario: Scenario, command: tuple[str, ...]) -> None:
         run = Run(cluster.server)
         try:
             if scenario.plan is not None:
-                await run.step(ScenarioStep("faults", "", scenario.plan))
+                await run.step(ParsedStep("faults", "", scenario.plan))
             await cluster.start_admin()
             async with trio.open_nursery() as nursery:
                 if command:
                     nursery.start_soon(_run_command, run, command, cluster.environment())
                 await _steps(run, scenario.steps)
             for number, check in enumerate(scenario.checks):
-                await run.step(ScenarioStep("verify", "", check))
+                await run.step(ParsedStep("verify", "", check))
                 click.echo(f"{run.now()} checks[{number}] holds")
         except* ScenarioFailedError as failures:
             for line in run.timeline():
@@ -178,7 +178,7 @@ async def play(scenario: Scenario, command: tuple[str, ...]) -> None:
             raise ScenarioFailedError(str(first), first.status) from None
 
 
-async def _steps(run: Run, steps: tuple[ScenarioStep, ...]) -> None:
+async def _steps(run: Run, steps: tuple[ParsedStep, ...]) -> None:
     for number, step in enumerate(steps):
         click.echo(f"{run.now()} steps[{number}] {step.kind} {step.words}")
         try:

@@ -62,7 +62,7 @@ class ScenarioFile(msgspec.Struct, frozen=True):
     checks: list[dict[str, object]] = []
 
 
-class ScenarioStep(NamedTuple):
+class ParsedStep(NamedTuple):
     """A step of a kind of `StepEntry`, printed as `words`, with its parsed `value`."""
 
     kind: str
@@ -76,7 +76,7 @@ class Scenario(NamedTuple):
     name: str
     config: ServerConfig
     plan: FaultPlan | None
-    steps: tuple[ScenarioStep, ...]
+    steps: tuple[ParsedStep, ...]
     checks: tuple[Expectation, ...]
 
 
@@ -113,7 +113,7 @@ def _plan(data: object, path: str) -> FaultPlan:
         raise ValidationError(f"{path}.{error.path}".rstrip("."), error.reason) from None
 
 
-def _step(entry: StepEntry, path: str) -> ScenarioStep:
+def _step(entry: StepEntry, path: str) -> ParsedStep:
     given = [name for name in entry.__struct_fields__ if getattr(entry, name) is not None]
     if len(given) != 1:
         known = ", ".join(entry.__struct_fields__)
@@ -122,7 +122,7 @@ def _step(entry: StepEntry, path: str) -> ScenarioStep:
     value = getattr(entry, kind)
     read = _READERS.get(kind)
     words = msgspec.json.encode(to_data(value)).decode()
-    return ScenarioStep(kind, words, value if read is None else read(value, f"{path}.{kind}"))
+    return ParsedStep(kind, words, value if read is None else read(value, f"{path}.{kind}"))
 
 
 def _wait(wait: Wait, path: str) -> Wait:

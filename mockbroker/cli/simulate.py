@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from mockbroker.simulation.many import Result
+    from mockbroker.simulation.many import SeedResult
     from mockbroker.simulation.plan import Plan
-    from mockbroker.simulation.running import Mode, Outcome
+    from mockbroker.simulation.running import Mode, PlanResult
 
 _FAILURES_SHOWN = 10
 _PROGRESS_S = 0.5
@@ -111,7 +111,7 @@ def _one(plan: Plan, mode: Mode, out: Path | None, *, shrinks: bool) -> int:
     return 1
 
 
-def _print_failure(outcome: Outcome, out: Path | None, *, shrinks: bool) -> None:
+def _print_failure(outcome: PlanResult, out: Path | None, *, shrinks: bool) -> None:
     """Print the violations, and the smallest plan with them."""
     from mockbroker.simulation.reporting import pytest_of, summary
     from mockbroker.simulation.shrinking import NotReproducedError, shrink
@@ -147,7 +147,7 @@ def _many(seeds: range, mode: Mode, jobs: int, out: Path | None, *, shrinks: boo
     from mockbroker.simulation.reporting import table
 
     counts: Counter[str] = Counter()
-    broken: list[Result] = []
+    broken: list[SeedResult] = []
     started_s = time.perf_counter()
     for result in _with_progress(results(seeds, jobs, mode), len(seeds)):
         counts.update(result.counts)
@@ -167,7 +167,7 @@ def _many(seeds: range, mode: Mode, jobs: int, out: Path | None, *, shrinks: boo
     return 1
 
 
-def _with_progress(results: Iterator[Result], count: int) -> Iterator[Result]:
+def _with_progress(results: Iterator[SeedResult], count: int) -> Iterator[SeedResult]:
     """The results, counted on stderr if that is a terminal."""
     is_terminal = sys.stderr.isatty()
     started_s = printed_s = time.perf_counter()
@@ -183,7 +183,9 @@ def _with_progress(results: Iterator[Result], count: int) -> Iterator[Result]:
             click.echo(line, err=True, nl=number == count)
 
 
-def _print_failures(broken: list[Result], mode: Mode, out: Path | None, *, shrinks: bool) -> None:
+def _print_failures(
+    broken: list[SeedResult], mode: Mode, out: Path | None, *, shrinks: bool
+) -> None:
     from mockbroker.simulation.running import run
     from mockbroker.simulation.swarm import generate
 

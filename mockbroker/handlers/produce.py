@@ -56,7 +56,7 @@ from mockbroker_protocol.records.batch import TRANSACTIONAL_MASK
 
 if TYPE_CHECKING:
     from mockbroker.core.metadata.topic import Topic
-    from mockbroker.core.txn.verification import VerificationResult
+    from mockbroker.core.txn.verification import VerifiedPartitions
     from mockbroker.handlers.base import RequestContext
 
 ADMIN_CLIENT_ID = "__admin_client"  # AdminUtils.ADMIN_CLIENT_ID may write to internal topics
@@ -198,7 +198,7 @@ def _append_all(
     request: ProduceRequest,
     response: ProduceResponse,
     entries: list[_Entry],
-    verified: VerificationResult | None,
+    verified: VerifiedPartitions | None,
 ) -> Reply:
     """Append the valid batches; `verified` is the coordinator's result for transactional
     batches.
@@ -334,7 +334,7 @@ def _unknown_topic(ctx: RequestContext) -> int:
 
 
 def _refusal(
-    ctx: RequestContext, entry: _Entry, acks: int, verified: VerificationResult | None
+    ctx: RequestContext, entry: _Entry, acks: int, verified: VerifiedPartitions | None
 ) -> int:
     """The error of the checks before the append, or NONE."""
     topic, partition = entry.topic, entry.partition

@@ -18,7 +18,7 @@ from mockbroker.core.txn.verification import (
     PartitionVerification,
     TxnOperation,
     UnverifiedBatch,
-    VerificationResult,
+    VerifiedPartitions,
 )
 from mockbroker.handlers.base import Outcome, Parked
 from mockbroker_protocol import ErrorCode
@@ -53,7 +53,7 @@ _CONCURRENT = int(ErrorCode.CONCURRENT_TRANSACTIONS)
 _INVALID_TXN_STATE = int(ErrorCode.INVALID_TXN_STATE)
 
 Reply = ProduceResponse | Parked[ProduceResponse] | Outcome
-Append = Callable[["VerificationResult | None"], Reply]
+Append = Callable[["VerifiedPartitions | None"], Reply]
 
 
 def verify_transaction(
@@ -160,7 +160,7 @@ class _Verifying:
         self._timer = None
         self._verification.start(self._wanted, self._verified)
 
-    def _verified(self, result: VerificationResult) -> None:
+    def _verified(self, result: VerifiedPartitions) -> None:
         cluster = self._context.cluster
         now_ms = cluster.runtime.now_ms()
         if self._retries and now_ms < self._deadline_ms and _CONCURRENT in result.errors.values():

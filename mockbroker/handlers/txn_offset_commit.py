@@ -19,7 +19,7 @@ from mockbroker.core.txn.verification import (
     PartitionVerification,
     TxnOperation,
     UnverifiedBatch,
-    VerificationResult,
+    VerifiedPartitions,
 )
 from mockbroker.handlers.authorization import (
     each_row,
@@ -130,7 +130,7 @@ class _Commit:
         else:
             verification.start([UnverifiedBatch(shard.partition, NO_SEQUENCE)], self._verified)
 
-    def _verified(self, result: VerificationResult) -> None:
+    def _verified(self, result: VerifiedPartitions) -> None:
         index = self._context.cluster.find_coordinator_partition(self._request.group_id)
         key = (GROUP_METADATA_TOPIC, index)
         error = result.errors.get(key, NONE)

@@ -27,16 +27,16 @@ from mockbroker.handlers.base import ConnectionInfo
 from mockbroker.server.clock.clock_control import RunClock
 from mockbroker.server.clock.cluster_clock import ClusterClock, Timekeeper, adjustable_clock
 from mockbroker.server.config import ListenerSpec, ServerConfig, ServerError
-from mockbroker.server.network.acceptor import Link, Network, SocketNetwork
+from mockbroker.server.network.acceptor import AcceptedTransport, ListenerNetwork, SocketNetwork
 from mockbroker.server.network.connection import Connection
-from mockbroker.server.network.socket_server import ClientConnection, SocketServer, Trace
+from mockbroker.server.network.socket_server import ServedConnection, SocketServer, Trace
 from mockbroker.server.network.stats import Stats
 from mockbroker.server.network.transport import Transport
 
 if TYPE_CHECKING:
     from mockbroker.server.security.listeners import Security
     from mockbroker.server.storage.data_dir import DataDir
-    from mockbroker.server.storage.snapshots import Snapshots, Stored
+    from mockbroker.server.storage.snapshots import Snapshots, StoredCluster
 
 
 class ClusterServer:
@@ -52,7 +52,7 @@ class ClusterServer:
         config: ServerConfig,
         *,
         trace: Trace | None = None,
-        network: Network | None = None,
+        network: ListenerNetwork | None = None,
         real_ns: Callable[[], int] = time.time_ns,
         cluster: Cluster | None = None,
         clock: ClusterClock | None = None,
@@ -129,7 +129,7 @@ class ClusterServer:
 
         return Security(self.config, self.cluster)
 
-    def _open_stored(self) -> Stored | None:
+    def _open_stored(self) -> StoredCluster | None:
         config = self.config
         if config.data_dir is None and config.load is None and not config.sync:
             return None
@@ -317,8 +317,12 @@ class ClusterServer:
         return DurableTransport(transport, self.data_dir)
 
     def _connect(
-        self, host: SocketServer, listener: ListenerSpec, link: Link, peer: tuple[str, int]
-    ) -> ClientConnection:
+        self,
+        host: SocketServer,
+        listener: ListenerSpec,
+        accepted: AcceptedTransport,
+        peer: tuple[str, int],
+    ) -> ServedConnection:
         self._connection_ids += 1
         if not self._closes_idle:
             self._closes_idle = True
@@ -329,18 +333,22 @@ class ClusterServer:
         info.security_protocol = listener.security_protocol
         faults = self.cluster.faults
         if faults is None:
-            return self._connection(host, listener, link, info)
+            return self._connection(host, listener, accepted, info)
         from mockbroker.server.network.faulted_accept import accept_faulted
 
-        make = partial(self._connection, host, listener, link, info)
-        return accept_faulted(self, faults, host, listener.name, link, info, make)
+        make = partial(self._connection, host, listener, accepted, info)
+        return accept_faulted(self, faults, host, listener.name, accepted, info, make)
 
     def _connection(
-        self, host: SocketServer, listener: ListenerSpec, link: Link, info: ConnectionInfo
+        self,
+        host: SocketServer,
+        listener: ListenerSpec,
+        accepted: AcceptedTransport,
+        info: ConnectionInfo,
     ) -> Connection:
         if listener.security_protocol == "PLAINTEXT":
-            return Connection(self._durable(link), host, listener.name, info, link)
-        return self.security.connect(host, listener.name, link, info, self._durable)
+            return Connection(self._durable(accepted), host, listener.name, info, accepted)
+        return self.security.connect(host, listener.name, accepted, info, self._durable)
 
 
 @asynccontextmanager
@@ -348,7 +356,7 @@ async def open_server(
     config: ServerConfig | None = None,
     *,
     trace: Trace | None = None,
-    network: Network | None = None,
+    network: ListenerNetwork | None = None,
     real_ns: Callable[[], int] = time.time_ns,
     clock: ClusterClock | None = None,
 ) -> AsyncIterator[ClusterServer]:

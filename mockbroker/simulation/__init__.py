@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from mockbroker.simulation.plan import parse as parse_plan
     from mockbroker.simulation.plan import read as read_plan
-    from mockbroker.simulation.running import Outcome, run, simulate
+    from mockbroker.simulation.running import PlanResult, run, simulate
     from mockbroker.simulation.shrinking import NotReproducedError, Shrunk, shrink
     from mockbroker.simulation.streams import SimulatedCluster, Wires, simulated_cluster
     from mockbroker.simulation.swarm import generate
@@ -38,9 +38,9 @@ __all__ = [
     "DeadlockError",
     "Law",
     "NotReproducedError",
-    "Outcome",
     "Plan",
     "PlanError",
+    "PlanResult",
     "Settings",
     "Shrunk",
     "SimulatedCluster",
@@ -71,7 +71,7 @@ _MODULES = {
     "TopicSettings": "plan",
     "parse_plan": "plan",
     "read_plan": "plan",
-    "Outcome": "running",
+    "PlanResult": "running",
     "run": "running",
     "simulate": "running",
     "NotReproducedError": "shrinking",

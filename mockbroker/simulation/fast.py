@@ -261,7 +261,7 @@ class FastRun:
         header = RequestHeader(call.api_key, call.version, turn, runner.client.client_id)
         context = RequestContext(cluster, broker, LISTENER, header, info, self.clock.now_ms)
         api = APIS[call.api_key]
-        self.world.laws.asked(runner.client, call)
+        self.world.laws.on_request(runner.client, call)
         if cluster.faults is not None:
             fired = cluster.faults.evaluate(context, call.request)
             if fired is not None:
@@ -280,7 +280,7 @@ class FastRun:
                 return
             response = response.response
         if turn == runner.turn:
-            self.world.laws.served(runner.client, call, response, since_ms=runner.since_ms)
+            self.world.laws.on_response(runner.client, call, response, since_ms=runner.since_ms)
         self.answer(runner, turn, call, response)
 
     def handle(self, context: RequestContext, request: Any, api: Api) -> Any:
@@ -294,7 +294,7 @@ class FastRun:
 
     def _completed(self, runner: _Runner, turn: int, call: Call, parked: Parked[Any]) -> None:
         if turn == runner.turn:
-            self.world.laws.served(
+            self.world.laws.on_response(
                 runner.client, call, parked.response, since_ms=runner.since_ms, late=True
             )
         self.when_running(call.node_id, lambda: self.answer(runner, turn, call, parked.response))
@@ -321,7 +321,7 @@ class FastRun:
                 self._drop(runner)
                 return
             response = digested = None
-        self.world.laws.heard(runner.client, call, response)
+        self.world.laws.on_received(runner.client, call, response)
         self.world.digest.add(self.clock.now_ms, runner.client.name, digested)
         runner.call = None
         self._soon(self._go_on, (runner, turn, response))

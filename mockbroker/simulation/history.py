@@ -75,7 +75,7 @@ class Sent:
 
 
 class Transaction:
-    """One transaction: its batches and commits, and its state as its producer knows it."""
+    """One transaction: its batches and commits, and its state as its producer has it."""
 
     __slots__ = ("batches", "commits", "name", "state", "transactional_id")
 
@@ -136,11 +136,11 @@ class Commit:
 
 
 class FetchedOffset:
-    """A committed offset in an OffsetFetch answer; -1 without one. `asked` and `told` are the turns
-    of the request and the answer.
+    """A committed offset in an OffsetFetch answer; -1 without one. `sent` and `answered` are
+    the turns of the request and the answer.
     """
 
-    __slots__ = ("asked", "at_ms", "group", "offset", "partition", "told", "topic")
+    __slots__ = ("answered", "at_ms", "group", "offset", "partition", "sent", "topic")
 
     def __init__(
         self,
@@ -148,16 +148,16 @@ class FetchedOffset:
         topic: str,
         partition: int,
         offset: int,
-        asked: int,
-        told: int,
+        sent: int,
+        answered: int,
         at_ms: int,
     ) -> None:
         self.group = group
         self.topic = topic
         self.partition = partition
         self.offset = offset
-        self.asked = asked
-        self.told = told
+        self.sent = sent
+        self.answered = answered
         self.at_ms = at_ms
 
 
@@ -202,7 +202,7 @@ class Read:
         self.voided = ""
 
 
-class AbortsTold(NamedTuple):
+class AnsweredAborts(NamedTuple):
     """The aborted transactions in a read_committed Fetch answer with records between two offsets,
     as producer ids and first offsets.
     """
@@ -230,8 +230,8 @@ class Disordered(NamedTuple):
 
     sent: Sent
     node_id: int
-    asked: int
-    told: int
+    requested: int
+    answered: int
 
 
 class IssuedEpoch(NamedTuple):
@@ -239,7 +239,7 @@ class IssuedEpoch(NamedTuple):
 
     producer_id: int
     epoch: int
-    told: int
+    answered: int
 
 
 class Owned:
@@ -271,33 +271,33 @@ class Owned:
 class GroupCall:
     """A request of a group member, and its answer.
 
-    `sent` and `told` are the turns of request and answer, `told` -1 without an answer. `doubtful`:
-    one request had no answer, and may be carried out much later. `generation` is the generation or
-    member epoch in the request, `generation_told` that in the answer, -1 without one. `what` is
-    "join", "sync", "heartbeat", "commit" or "leave".
+    `sent` and `answered` are the turns of request and answer; `answered` is -1 without an answer.
+    `doubtful`: one request had no answer, and may be carried out much later. `generation` is the
+    generation or member epoch in the request, `answered_generation` that in the answer, -1 without
+    one. `what` is "join", "sync", "heartbeat", "commit" or "leave".
     """
 
     __slots__ = (
+        "answered",
+        "answered_generation",
+        "answered_member",
+        "answered_ms",
         "assigned",
         "assignments",
         "client",
         "doubtful",
         "error",
         "generation",
-        "generation_told",
         "group",
         "instance",
         "instances",
         "leads",
         "listed",
         "member",
-        "member_told",
         "owned",
         "protocol",
         "sent",
         "sent_ms",
-        "told",
-        "told_ms",
         "what",
     )
 
@@ -322,12 +322,12 @@ class GroupCall:
         self.generation = generation
         self.sent = sent
         self.sent_ms = sent_ms
-        self.told = self.told_ms = -1
+        self.answered = self.answered_ms = -1
         self.error = 0
         self.doubtful = False
         self.leads = False  # is the leader of the group
-        self.member_told = ""
-        self.generation_told = -1
+        self.answered_member = ""
+        self.answered_generation = -1
         self.listed: tuple[str, ...] = ()  # dynamic members in the leader's JoinGroup answer
         self.instances: tuple[tuple[str, str], ...] = ()  # static ones: instance and member id
         self.assignments: dict[str, bytes] = {}  # in the leader's SyncGroup, by member
@@ -337,7 +337,7 @@ class GroupCall:
     @property
     def succeeded(self) -> bool:
         """Whether an answer without an error has come."""
-        return self.told >= 0 and not self.error
+        return self.answered >= 0 and not self.error
 
 
 class Unfenced(NamedTuple):
@@ -372,7 +372,7 @@ class History:
         self.rebalance_ms: dict[str, int] = {}  # the longest rebalance timeout in each group
         # The leaders in Metadata answers, by topic id, partition and leader epoch.
         self.leaders: dict[tuple[bytes, int, int], set[int]] = {}
-        self.aborts: list[AbortsTold] = []
+        self.aborts: list[AnsweredAborts] = []
         self.given: dict[str, list[IssuedEpoch]] = {}  # by transactional id
         # Acknowledged requests of fenced producers, acknowledged batches in partitions that were
         # not added to the transaction, and epochs that were returned twice.
@@ -417,7 +417,7 @@ class History:
 
     def group_answer(self, call: GroupCall, error: int) -> None:
         """Note the answer."""
-        call.told, call.told_ms, call.error = self.turn(), self.now_ms(), int(error)
+        call.answered, call.answered_ms, call.error = self.turn(), self.now_ms(), int(error)
 
     def leader_told(self, topic_id: bytes, partition: int, epoch: int, leader_id: int) -> None:
         """Note a leader in a Metadata answer that has topic ids and leader epochs."""
@@ -468,7 +468,7 @@ class History:
         is that of a batch.
         """
         for given in reversed(self.given.get(transactional_id, ())):
-            if given.told < sent:
+            if given.answered < sent:
                 retried = (
                     what == "END_TXN"
                     and given.epoch == epoch + 1

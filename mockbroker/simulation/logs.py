@@ -21,7 +21,7 @@ _COORDINATOR_EPOCH = struct.Struct(">i")
 _COORDINATOR_EPOCH_AT = _MARKER_TYPE_AT + 2 + 1 + 2
 
 
-class BatchView(msgspec.Struct, frozen=True, gc=False):
+class ObservedBatch(msgspec.Struct, frozen=True, gc=False):
     """One batch of a log. `marker` is None for data, else whether it commits; `coordinator_epoch`
     is -1 for data.
     """
@@ -50,7 +50,7 @@ class LogView(NamedTuple):
     start_offset: int
     end_offset: int
     has_holes: bool
-    batches: list[BatchView]
+    batches: list[ObservedBatch]
 
     @property
     def name(self) -> str:
@@ -63,7 +63,7 @@ class LogView(NamedTuple):
         return self.topic_id, self.partition
 
 
-def batches_of(data: bytes | bytearray | memoryview) -> Iterator[BatchView]:
+def batches_of(data: bytes | bytearray | memoryview) -> Iterator[ObservedBatch]:
     """The batches in one piece of a log; a part of a batch at its end is left out."""
     view = memoryview(data)
     at, end = 0, len(view)
@@ -90,7 +90,7 @@ def batches_of(data: bytes | bytearray | memoryview) -> Iterator[BatchView]:
         if attributes & _CONTROL:
             marker = view[at + _MARKER_TYPE_AT + 1] == _COMMIT
             (coordinator_epoch,) = _COORDINATOR_EPOCH.unpack_from(view, at + _COORDINATOR_EPOCH_AT)
-        yield BatchView(
+        yield ObservedBatch(
             base,
             base + delta,
             epoch,

@@ -17,7 +17,7 @@ from mockbroker.simulation.running import Mode, simulate
 SEEDS_A_TASK = 5
 
 
-class Result(NamedTuple):
+class SeedResult(NamedTuple):
     """The result of one seed, without its world, to be sent between processes."""
 
     seed: int
@@ -27,7 +27,7 @@ class Result(NamedTuple):
     failure: str = ""  # the traceback of an exception, where there was one
 
 
-def result_of(seed: int, mode: Mode = "fast") -> Result:
+def result_of(seed: int, mode: Mode = "fast") -> SeedResult:
     """Simulate a seed; an exception is a violation of the law `NO_FAILURES`."""
     try:
         outcome = simulate(seed, mode)
@@ -35,11 +35,11 @@ def result_of(seed: int, mode: Mode = "fast") -> Result:
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
         violation = Violation(NO_FAILURES, where, -1, -1)
-        return Result(seed, [violation], Counter(), "", traceback.format_exc())
-    return Result(seed, outcome.violations, outcome.counts, outcome.digest)
+        return SeedResult(seed, [violation], Counter(), "", traceback.format_exc())
+    return SeedResult(seed, outcome.violations, outcome.counts, outcome.digest)
 
 
-def results(seeds: Iterable[int], jobs: int, mode: Mode = "fast") -> Iterator[Result]:
+def results(seeds: Iterable[int], jobs: int, mode: Mode = "fast") -> Iterator[SeedResult]:
     """The results of many seeds, in the order of completion; with one job in that of the seeds."""
     if jobs <= 1:
         for seed in seeds:
@@ -49,7 +49,7 @@ def results(seeds: Iterable[int], jobs: int, mode: Mode = "fast") -> Iterator[Re
     # No fork: the parent may have threads.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        under_way: set[Future[list[Result]]] = set()
+        under_way: set[Future[list[SeedResult]]] = set()
         while True:
             while len(under_way) < jobs * 2:
                 some = list(islice(left, SEEDS_A_TASK))
@@ -63,5 +63,5 @@ def results(seeds: Iterable[int], jobs: int, mode: Mode = "fast") -> Iterator[Re
                 yield from future.result()
 
 
-def _results_of(seeds: list[int], mode: Mode) -> list[Result]:
+def _results_of(seeds: list[int], mode: Mode) -> list[SeedResult]:
     return [result_of(seed, mode) for seed in seeds]

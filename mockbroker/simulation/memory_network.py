@@ -1,8 +1,8 @@
-"""A network in memory: ports, links and streams between clients and brokers of one trio run.
+"""A network in memory: ports, transports and streams between clients and brokers of one trio run.
 
 A *pipe* carries bytes in one direction: those in flight, and those that have arrived and are not
 read. An *end* is one side of a connection, with the pipe that it reads and the pipe that it writes.
-A broker's end is a *link*, a client's a *stream*.
+A broker's end is an *accepted transport*, a client's a *stream*.
 
 A connection behaves like TCP: bytes arrive in order, in pieces, after a delay; a full pipe blocks
 its writer; FIN follows the bytes before it; RST overtakes them. All random numbers come from one
@@ -62,7 +62,7 @@ class MemoryNetwork:
         self._next_client_port = FIRST_CLIENT_PORT
 
     def listen(self, host: str, port: int) -> MemoryAcceptor:
-        """As `Network.listen`."""
+        """As `ListenerNetwork.listen`."""
         if port in self._ports or port in self._reserved:
             raise ServerError(f"cannot listen on {host}:{port}: Address already in use")
         if not port:
@@ -76,16 +76,16 @@ class MemoryNetwork:
         return opened
 
     def reserve(self, host: str, port: int) -> MemoryReservation:
-        """As `Network.reserve`."""
+        """As `ListenerNetwork.reserve`."""
         if port in self._ports or port in self._reserved:
             raise ServerError(f"cannot listen on {host}:{port}: Address already in use")
         return MemoryReservation(self._reserved, port)
 
     async def run(self) -> None:
-        """As `Network.run`: nothing, because bytes in flight arrive by callbacks of the clock."""
+        """As `ListenerNetwork.run`: nothing, callbacks of the clock carry the bytes."""
 
     def close(self) -> None:
-        """As `Network.close`."""
+        """As `ListenerNetwork.close`."""
 
     async def connect(self, port: int) -> MemoryStream:
         """A connection to a port. Raises ConnectionRefusedError."""
@@ -398,7 +398,7 @@ class End:
 
 
 class MemoryLink:
-    """A broker's side of a connection; a `Link`."""
+    """A broker's side of a connection; an `AcceptedTransport`."""
 
     __slots__ = ("_end",)
 
@@ -407,7 +407,7 @@ class MemoryLink:
 
     @property
     def descriptor(self) -> int | None:
-        """As `Link.descriptor`."""
+        """As `AcceptedTransport.descriptor`."""
         return None
 
     async def receive_into(self, view: memoryview, *, expect_data: bool = False) -> int:
@@ -443,14 +443,14 @@ class MemoryLink:
         self._end.close(reset=reset)
 
     def expect(self, on_readable: Callable[[], None]) -> None:
-        """As `Link.expect`."""
+        """As `AcceptedTransport.expect`."""
         pipe = self._end.incoming
         pipe.on_readable = on_readable
         if pipe.arrived:
             pipe.notify_readable_soon()
 
     def forget(self) -> None:
-        """As `Link.forget`."""
+        """As `AcceptedTransport.forget`."""
         self._end.incoming.on_readable = None
 
 

@@ -31,7 +31,7 @@ from mockbroker.core.txn.records import key_of
 from mockbroker.core.txn.shard import TransactionShard
 from mockbroker.core.views.groups import group_views
 from mockbroker.handlers.share_fetch import DelayedShareFetch
-from mockbroker.simulation.logs import BatchView, LogView, batches_of, transactional_batches_of
+from mockbroker.simulation.logs import LogView, ObservedBatch, batches_of, transactional_batches_of
 from mockbroker_protocol import ApiKey
 
 GROUPS = GROUP_METADATA_TOPIC  # where group coordinators keep what they know
@@ -40,7 +40,7 @@ SHARES = SHARE_GROUP_STATE_TOPIC  # where share coordinators keep what they know
 COORDINATOR_LOGS = frozenset((GROUPS, TRANSACTIONS, SHARES))
 
 
-class ReplicaView(msgspec.Struct, frozen=True, gc=False):
+class ObservedReplica(msgspec.Struct, frozen=True, gc=False):
     """One broker's replica of a partition. `leads`: the broker is the leader by its own image.
 
     `known` is the partition in that image.
@@ -91,7 +91,7 @@ def view_mark(cluster: Cluster) -> tuple[int, ...]:
     return newest.epoch, *[id(broker.image) for broker in cluster.processes.values()]
 
 
-def replicas(cluster: Cluster, partition: Partition) -> list[ReplicaView]:
+def replicas(cluster: Cluster, partition: Partition) -> list[ObservedReplica]:
     """The replicas of a partition, each by its own broker's image, also of stopped brokers.
 
     If all of them share the leader's log, the list has only the leader's.
@@ -118,13 +118,15 @@ def replicas(cluster: Cluster, partition: Partition) -> list[ReplicaView]:
     return found
 
 
-def _view_of(broker: Broker, seen: Partition) -> ReplicaView:
+def _view_of(broker: Broker, seen: Partition) -> ObservedReplica:
     node_id = broker.node_id
     leads = seen.leader_id == node_id and broker.state == RUNNING
     own = seen.own_replicas.get(node_id)
     if own is None:
-        return ReplicaView(node_id, seen.log, seen.high_watermark, leads, seen.leader_epoch, seen)
-    return ReplicaView(node_id, own.log, own.high_watermark, leads, seen.leader_epoch, seen)
+        return ObservedReplica(
+            node_id, seen.log, seen.high_watermark, leads, seen.leader_epoch, seen
+        )
+    return ObservedReplica(node_id, own.log, own.high_watermark, leads, seen.leader_epoch, seen)
 
 
 def waits_in_vain(partition: Partition) -> bool:
@@ -155,7 +157,7 @@ def log_view(partition: Partition) -> LogView:
     )
 
 
-def _batches(log: ReplicaLog) -> Iterator[BatchView]:
+def _batches(log: ReplicaLog) -> Iterator[ObservedBatch]:
     pieces, _ = log.read(log.start_offset, log.end_offset, 1 << 40, at_least_one=True)
     for piece in pieces:
         for view in batches_of(piece):
@@ -177,7 +179,7 @@ def has_holes(log: ReplicaLog) -> bool:
     return log._has_holes
 
 
-def batches_between(log: ReplicaLog, begin: int, end: int) -> Iterator[BatchView]:
+def batches_between(log: ReplicaLog, begin: int, end: int) -> Iterator[ObservedBatch]:
     """The batches of a log from that with `begin` up to `end`."""
     pieces, _ = log.read(begin, end, 1 << 40, at_least_one=True)
     for piece in pieces:
@@ -509,7 +511,7 @@ def _picture_of(cluster: Cluster, partition: Partition) -> PartitionPicture:
     )
 
 
-def copy_of(broker: Broker, seen: Partition) -> ReplicaView | None:
+def copy_of(broker: Broker, seen: Partition) -> ObservedReplica | None:
     """A broker's replica of a partition in its image, or None."""
     return _view_of(broker, seen) if broker.node_id in seen.replicas else None
 

@@ -69,7 +69,7 @@ def lock_time_ms(cluster: Cluster, node_id: int) -> int:
     return broker.share_partitions.now_ms()
 
 
-class RecordView(NamedTuple):
+class RecordsInFlight(NamedTuple):
     """Records in flight with one state."""
 
     first_offset: int
@@ -81,7 +81,7 @@ class RecordView(NamedTuple):
     has_ongoing_transition: bool
 
 
-def records_in_flight(share: SharePartition) -> Iterator[RecordView]:
+def records_in_flight(share: SharePartition) -> Iterator[RecordsInFlight]:
     """All records in flight, in order."""
     for batch in share.batches:
         if batch.whole is not None:
@@ -90,7 +90,7 @@ def records_in_flight(share: SharePartition) -> Iterator[RecordView]:
             found = batch.states(batch.first_offset, batch.last_offset)
             states = [(offset, offset, state) for offset, state in found]
         for first, last, state in states:
-            yield RecordView(
+            yield RecordsInFlight(
                 first,
                 last,
                 state.state,

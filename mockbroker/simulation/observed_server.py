@@ -13,7 +13,7 @@ from mockbroker.server.network.connection import Connection
 
 if TYPE_CHECKING:
     from mockbroker.server.config import ListenerSpec
-    from mockbroker.server.network.acceptor import Link
+    from mockbroker.server.network.acceptor import AcceptedTransport
     from mockbroker.server.network.routes import Route
     from mockbroker.server.network.socket_server import SocketServer
 
@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 class Observer(Protocol):
     """Sees what handlers get and return."""
 
-    def asked(self, context: RequestContext, request: Any) -> None:
+    def on_request(self, context: RequestContext, request: Any) -> None:
         """A handler is about to get a request."""
         ...
 
-    def served(self, context: RequestContext, request: Any, response: Any, *, late: bool) -> None:
-        """A handler has made a response, or an `Outcome`; `late` if the request was parked. A
-        request that rules act on is `asked`, but not `served`: they may change its answer.
+    def on_response(
+        self, context: RequestContext, request: Any, response: Any, *, late: bool
+    ) -> None:
+        """A handler has made a response, or an `Outcome`; `late` if the request was parked.
+
+        It is not called for a request that rules act on: they may change its response.
         """
         ...
 
@@ -38,9 +41,13 @@ class ObservedServer(ClusterServer):
     observer: Observer
 
     def _connection(
-        self, host: SocketServer, listener: ListenerSpec, link: Link, info: ConnectionInfo
+        self,
+        host: SocketServer,
+        listener: ListenerSpec,
+        accepted: AcceptedTransport,
+        info: ConnectionInfo,
     ) -> Connection:
-        return _ObservedConnection(host, listener.name, info, link, self.observer)
+        return _ObservedConnection(host, listener.name, info, accepted, self.observer)
 
 
 class _ObservedConnection(Connection):
@@ -53,17 +60,17 @@ class _ObservedConnection(Connection):
         server: SocketServer,
         listener: str,
         info: ConnectionInfo,
-        link: Link,
+        accepted: AcceptedTransport,
         observer: Observer,
     ) -> None:
-        super().__init__(link, server, listener, info, link)
+        super().__init__(accepted, server, listener, info, accepted)
         self._observer = observer
         self._has_rules = False
 
     def handle(self, context: RequestContext, request: object, route: Route) -> object:
         """As `Connection.handle`."""
         observer = self._observer
-        observer.asked(context, request)
+        observer.on_request(context, request)
         response = super().handle(context, request, route)
         if self._has_rules:
             return response
@@ -71,7 +78,7 @@ class _ObservedConnection(Connection):
             if not response.done:
                 return _observed(observer, context, request, response)
             response = response.response
-        observer.served(context, request, response, late=False)
+        observer.on_response(context, request, response, late=False)
         return response
 
     def handle_late(self, context: RequestContext, request: object, route: Route) -> object:
@@ -91,7 +98,7 @@ def _observed(
     observed.unanswered = parked.unanswered
 
     def complete() -> None:
-        observer.served(context, request, parked.response, late=True)
+        observer.on_response(context, request, parked.response, late=True)
         observed.complete(parked.response)
 
     parked.on_complete = complete

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from mockbroker.simulation.plan import Plan
-from mockbroker.simulation.running import Outcome
+from mockbroker.simulation.running import PlanResult
 
 # The rows of the table, with the counts that each row adds up.
 SUMMARY_ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -39,7 +39,7 @@ def table(counts: Counter[str]) -> list[str]:
     return [f"  {name:<{width}}  {count:>10,}" for name, count in rows]
 
 
-def pytest_of(outcome: Outcome, law: str) -> str:
+def pytest_of(outcome: PlanResult, law: str) -> str:
     """The source of a test that fails while the plan violates the law."""
     plan = outcome.plan.to_json().rstrip().replace("\\", "\\\\")
     mode = "" if outcome.mode == "fast" else f', mode="{outcome.mode}"'

@@ -16,7 +16,7 @@ Mode = Literal["fast", "streams"]
 """How clients reach brokers: by calls of the handlers, or over connections in memory."""
 
 
-class Outcome(NamedTuple):
+class PlanResult(NamedTuple):
     """What came of a plan: the laws that were broken, a checksum of all that happened, and how
     often what happened.
     """
@@ -33,14 +33,14 @@ class Outcome(NamedTuple):
         return list(dict.fromkeys(each.law for each in self.violations))
 
 
-def run(plan: Plan, mode: Mode = "fast") -> Outcome:
+def run(plan: Plan, mode: Mode = "fast") -> PlanResult:
     """Run a plan to its rest. Raises PlanError where it names what does not exist."""
     check(plan)
     with no_collections():
         return _run(plan, mode)
 
 
-def _run(plan: Plan, mode: Mode) -> Outcome:
+def _run(plan: Plan, mode: Mode) -> PlanResult:
     if mode == "streams":
         from mockbroker.simulation.stream_run import run_over_streams
 
@@ -58,10 +58,10 @@ def _run(plan: Plan, mode: Mode) -> Outcome:
         counts[f"step {name}"] = count
     for name, count in world.refused.items():
         counts[f"refused {name}"] = count
-    return Outcome(plan, world.laws.violations, world.digest.hexdigest(), counts, mode)
+    return PlanResult(plan, world.laws.violations, world.digest.hexdigest(), counts, mode)
 
 
-def simulate(seed: int, mode: Mode = "fast") -> Outcome:
+def simulate(seed: int, mode: Mode = "fast") -> PlanResult:
     """Run the plan of a seed, which names nothing that does not exist."""
     with no_collections():
         return _run(generate(seed), mode)

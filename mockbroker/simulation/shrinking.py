@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from mockbroker.simulation.plan import Plan
-from mockbroker.simulation.running import Mode, Outcome, run
+from mockbroker.simulation.running import Mode, PlanResult, run
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ OPERATIONS_MIN = 3
 class Shrunk(NamedTuple):
     """The outcome of the smaller plan, the law, and the number of runs."""
 
-    outcome: Outcome
+    outcome: PlanResult
     law: str
     runs: int
 
@@ -46,7 +46,7 @@ class _Shrinking:
         self._mode: Mode = mode
         self._runs_max = runs_max
         self._runs = 0
-        self._best: Outcome | None = None
+        self._best: PlanResult | None = None
 
     def shrunk(self, plan: Plan) -> Shrunk:
         if not self._fails(plan):

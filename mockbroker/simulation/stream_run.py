@@ -38,7 +38,7 @@ from mockbroker.simulation.world import GRACE_MS, REST_MS, START_MS, Clock, Live
 from mockbroker_protocol import ApiKey
 
 STEPS_MAX = 3_000_000  # task steps; a simulation with more does not end
-FITTING = "answers parse and answer what was asked"
+FITTING = "answers parse and fit their requests"
 _RULE_STEPS = (plans.ADD_RULE, plans.REMOVE_RULES, plans.RESTORE, plans.RESTART)
 
 
@@ -177,18 +177,20 @@ class StreamRun(trio.abc.Instrument):
         except Exception as error:
             self._fail(error)
 
-    def asked(self, context: RequestContext, request: Any) -> None:
-        """As `Observer.asked`. The client may have given up."""
-        self.world.laws.asked(self._client_of(context), _call(context, request))
+    def on_request(self, context: RequestContext, request: Any) -> None:
+        """As `Observer.on_request`. The client may have given up."""
+        self.world.laws.on_request(self._client_of(context), _call(context, request))
 
-    def served(self, context: RequestContext, request: Any, response: Any, *, late: bool) -> None:
+    def on_response(
+        self, context: RequestContext, request: Any, response: Any, *, late: bool
+    ) -> None:
         """As `Observer.served`. An answer that its client no longer awaits is not judged."""
         client = self._client_of(context)
         driver = self._drivers.get(client.name)
         if driver is not None and driver.awaited == context.header.correlation_id:
             call = _call(context, request)
             since_ms = context.now_ms
-            self.world.laws.served(client, call, response, since_ms=since_ms, late=late)
+            self.world.laws.on_response(client, call, response, since_ms=since_ms, late=late)
 
     def _client_of(self, context: RequestContext) -> SimulatedClient:
         """The client that sent a request: its client id is its name."""
@@ -243,7 +245,7 @@ class StreamRun(trio.abc.Instrument):
         world = self.world
         now_ms = world.clock.now_ms
         if isinstance(answer, InvalidResponse) and not self._had_rules(since_ms):
-            world.laws.broken(FITTING, f"{client.name} asked {call.api_key.name}: {answer}")
+            world.laws.broken(FITTING, f"{client.name} sent {call.api_key.name}: {answer}")
         if isinstance(answer, Disconnected):
             world.history.counts["calls disconnected"] += 1
             answer = "disconnected"
@@ -253,7 +255,7 @@ class StreamRun(trio.abc.Instrument):
             answer = "timed out"
         else:
             self.answered += 1
-            world.laws.heard(client, call, answer)
+            world.laws.on_received(client, call, answer)
         world.digest.add(now_ms, client.name, answer)
 
     def _check_timeout(self, client: SimulatedClient, call: Call, since_ms: int) -> None:

@@ -159,7 +159,7 @@ class World:
         return cluster
 
     def _observe(self) -> None:
-        self.cluster.runtime.on_event.append(self._happened)
+        self.cluster.runtime.on_event.append(self._on_event)
         self.cluster.on_configs_changed.append(self._configured)
         self.cluster.on_broker_state.append(self._broker_changed)
         self.laws.watch(self.cluster)
@@ -183,7 +183,7 @@ class World:
             if LISTENER not in broker.endpoints:
                 broker.set_endpoint(LISTENER, f"broker-{broker.node_id}", 9092)
 
-    def _happened(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         name = type(event).__name__
         now_ms = self.clock.now_ms
         if self._busy_ms != now_ms:
@@ -194,7 +194,7 @@ class World:
             raise LivelockError(f"{AT_ONCE_MAX:,} events at {at_ms} ms, the last is {event}")
         self.events[name] += 1
         self.digest.add(now_ms, name, event)
-        self.laws.happened(event)
+        self.laws.on_event(event)
 
     # -- steps -------------------------------------------------------------------------------------
 
@@ -272,7 +272,7 @@ class World:
             self._broker_changed(broker)
         for event in emitted:  # the controller of the new process may have elected leaders
             if isinstance(event, LeaderChanged) and event.unclean:
-                self._happened(event)
+                self._on_event(event)
         for observer in self.on_restarted:
             observer()
 

@@ -19,7 +19,7 @@ from mockbroker_protocol.declare import (
 )
 
 
-class Row(NamedTuple):
+class FieldRow(NamedTuple):
     """One field: `topics[].partitions[].index`, its type, versions, default and entity.
 
     The entity is in brackets if Kafka's definitions lack it. All are texts, perhaps empty.
@@ -34,17 +34,17 @@ class Row(NamedTuple):
     names: str
 
 
-def rows(message: Message, version: int | None = None) -> Iterator[Row]:
+def rows(message: Message, version: int | None = None) -> Iterator[FieldRow]:
     """The fields of a message in wire order; of one version, or of all."""
     return _rows(message.shape, "", message.versions, version)
 
 
-def _rows(shape: Shape, prefix: str, span: Versions, version: int | None) -> Iterator[Row]:
+def _rows(shape: Shape, prefix: str, span: Versions, version: int | None) -> Iterator[FieldRow]:
     for field in shape.fields:
         if version is not None and version not in field.versions:
             continue
         path = prefix + field.name
-        yield Row(
+        yield FieldRow(
             path,
             type_text(field.type),
             _versions_text(field.versions, span),
@@ -56,7 +56,7 @@ def _rows(shape: Shape, prefix: str, span: Versions, version: int | None) -> Ite
         yield from _inner(field.type, path, span, version)
 
 
-def _inner(type_: FieldType, path: str, span: Versions, version: int | None) -> Iterator[Row]:
+def _inner(type_: FieldType, path: str, span: Versions, version: int | None) -> Iterator[FieldRow]:
     if isinstance(type_, Array):
         yield from _inner(type_.element, f"{path}[]", span, version)
     elif isinstance(type_, Shape):

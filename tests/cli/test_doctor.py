@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from mockbroker.cli import doctor, main
-from mockbroker.cli.doctor import Finding, examine
+from mockbroker.cli.doctor import CheckedItem, examine
 from mockbroker.extras import EXTRAS, install_command, requirements
 
 
-def found(name: str) -> Finding:
+def found(name: str) -> CheckedItem:
     [finding] = [each for each in examine() if each.name == name]
     return finding
 
@@ -51,7 +51,7 @@ def test_a_missing_extra_is_named_with_its_packages_and_the_command(
 
 def test_a_missing_package_that_a_cluster_needs_is_an_error(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(doctor, "_is_installed", lambda name: name != "trio")
-    assert found("packages") == Finding(
+    assert found("packages") == CheckedItem(
         "packages", "broken", "without trio", install_command(distribution("mockbroker"))
     )
     assert CliRunner().invoke(main, ["doctor"]).exit_code == 1
@@ -83,7 +83,7 @@ def test_a_low_limit_of_open_files_is_named(monkeypatch: pytest.MonkeyPatch):
     import resource
 
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 8192))
-    assert found("open files") == Finding(
+    assert found("open files") == CheckedItem(
         "open files", "missing", "only 256 at a time", "ulimit -n 4096"
     )
 

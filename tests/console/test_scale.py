@@ -1,12 +1,15 @@
 """The console of a large cluster: 1,000 topics of 10 partitions, and 500 groups.
 
-The limits are times of the page's own thread, because other tests share the processors: what the
-browser computes, without the time in which it waits.
+The limits are times of the page's own thread: what the browser computes, without the time in which
+it waits. They hold for a machine on which `REFERENCE` takes REFERENCE_MS. Other tests share the
+processors, so each page measures that as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
+from statistics import median
 
 import pytest
 from playwright.sync_api import CDPSession, Page, expect
@@ -19,6 +22,19 @@ pytestmark = pytest.mark.browser
 TOPICS, PARTITIONS, GROUPS = 1_000, 10, 500
 FIRST_PAINT_MS = 1_000
 INTERACTION_MS = 100
+REFERENCE_MS = 9.0
+ROUNDS = 3  # the least of each interaction counts
+REFERENCE = """() => {
+    let kept = [];
+    for (let at = 0; at < 100_000; at++) {
+        kept.push({at, text: "row " + at});
+        if (kept.length === 512) {
+            kept.sort((one, other) => one.text < other.text ? -1 : 1);
+            kept = [];
+        }
+    }
+    return kept.length;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -35,18 +51,29 @@ class Meter:
     """The time that a page's thread has computed, in ms."""
 
     def __init__(self, page: Page) -> None:
+        self._page = page
         self._session: CDPSession = page.context.new_cdp_session(page)
         self._session.send("Performance.enable", {"timeDomain": "threadTicks"})
-        self._last = self._now()
+        self._last = self.total()
 
-    def _now(self) -> float:
+    def total(self) -> float:
+        """The time since the page began."""
         metrics = self._session.send("Performance.getMetrics")["metrics"]
         return 1_000 * next(each["value"] for each in metrics if each["name"] == "TaskDuration")
 
     def since(self) -> float:
-        """The time since it was asked last."""
-        before, self._last = self._last, self._now()
+        """The time since the last call."""
+        before, self._last = self._last, self.total()
         return self._last - before
+
+    def slowness(self) -> float:
+        """How many times longer `REFERENCE` takes at the moment, at least 1."""
+        took: list[float] = []
+        for _ in range(4):
+            self.since()
+            self._page.evaluate(REFERENCE)
+            took.append(self.since())
+        return max(1.0, median(took[1:]) / REFERENCE_MS)  # the first one compiles it
 
 
 def settled(page: Page) -> None:
@@ -62,11 +89,8 @@ def test_the_first_paint_of_a_page_takes_less_than_a_second(
 ):
     page = console(large, place)
     expect(page.locator("main tbody tr[tabindex]").first).to_be_visible()
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
-    metrics = session.send("Performance.getMetrics")["metrics"]
-    computed_ms = 1_000 * next(m["value"] for m in metrics if m["name"] == "TaskDuration")
-    assert computed_ms < FIRST_PAINT_MS
+    meter = Meter(page)
+    assert meter.total() < FIRST_PAINT_MS * meter.slowness()
     # Of 10,000 partitions or 1,000 topics, only the rows in view are elements.
     assert page.evaluate("document.querySelectorAll('tbody tr').length") < 200
 
@@ -88,25 +112,35 @@ def test_an_interaction_takes_less_than_a_tenth_of_a_second(
     box = page.locator("main .tablebox").last
     settled(page)
     meter = Meter(page)
-    took: dict[str, float] = {}
+    least: dict[str, float] = {}
 
     def measured(name: str) -> None:
         settled(page)
-        took[name] = meter.since()
+        least[name] = min(meter.since(), least.get(name, inf))
 
-    box.evaluate("each => { each.scrollTop = each.scrollHeight / 2 }")
-    measured("scroll")
-    box.evaluate("each => { each.scrollTop = each.scrollHeight }")
-    measured("scroll to the end")
-    page.get_by_label(label).fill(found[:9])
-    measured("search")
-    expect(page.get_by_role("row").filter(has_text=found).first).to_be_visible()
-    meter.since()
-    page.keyboard.press("Escape")
-    page.keyboard.press("?")
-    measured("keys")
-    page.keyboard.press("Escape")
-    assert {name: ms for name, ms in took.items() if ms >= INTERACTION_MS} == {}
+    def interact() -> None:
+        meter.since()
+        box.evaluate("each => { each.scrollTop = each.scrollHeight / 2 }")
+        measured("scroll")
+        box.evaluate("each => { each.scrollTop = each.scrollHeight }")
+        measured("scroll to the end")
+        page.get_by_label(label).fill(found[:9])
+        measured("search")
+        expect(page.get_by_role("row").filter(has_text=found).first).to_be_visible()
+        meter.since()
+        page.keyboard.press("Escape")
+        page.keyboard.press("?")
+        measured("keys")
+        page.keyboard.press("Escape")
+        page.get_by_label(label).fill("")
+        settled(page)
+
+    for _ in range(ROUNDS):
+        interact()
+        limit_ms = INTERACTION_MS * meter.slowness()
+        if max(least.values()) < limit_ms:
+            break
+    assert {name: ms for name, ms in least.items() if ms >= limit_ms} == {}
 
 
 def test_the_last_of_ten_thousand_partitions_is_reached(large: Cluster, console: OpenConsole):
@@ -117,6 +151,6 @@ def test_the_last_of_ten_thousand_partitions_is_reached(large: Cluster, console:
     expect(page.get_by_text("10,000 in all")).to_be_visible()
     rows.first.focus()
     page.keyboard.press("End")
-    expect(table.get_by_text("topic-999-9")).to_be_visible()
+    expect(rows.filter(has_text="topic-999-9")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("region", name="topic-999-9")).to_be_visible()

@@ -12,6 +12,7 @@ from mockbroker.core.security.authorizer import STANDARD_AUTHORIZER
 from tests.differential.normalise import Normaliser, load_rules
 from tests.differential.secured.session import CASES, USERS, AclSession
 from tests.differential.test_differential import differences
+from tests.support.real_kafka import NO_RETENTION
 from tests.support.real_sasl import RealSaslKafka, sasl_configs
 
 pytestmark = [pytest.mark.real_kafka, pytest.mark.java, pytest.mark.xdist_group("real_kafka")]
@@ -21,6 +22,7 @@ for room in ROOMS.split():
     import_module(f"tests.differential.secured.{room}")
 
 CONFIGS = {
+    **NO_RETENTION,
     "authorizer.class.name": STANDARD_AUTHORIZER,
     # The real nodes talk to their controller over a listener that asks nobody who they are.
     "super.users": "User:admin;User:ANONYMOUS",

@@ -13,13 +13,14 @@ from mockbroker_protocol import ApiKey
 from tests.differential.normalise import Normaliser, load_rules
 from tests.differential.registry import Case, load_cases
 from tests.differential.session import Session
-from tests.support.real_kafka import RealKafka
+from tests.support.real_kafka import NO_RETENTION, RealKafka
 
 pytestmark = [pytest.mark.real_kafka, pytest.mark.java, pytest.mark.xdist_group("real_kafka")]
 
 CASES = load_cases()
 # Both peers get these, so that neither's defaults for tests show.
 CONFIGS = {
+    **NO_RETENTION,
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
     "group.consumer.assignment.interval.ms": "0",

@@ -27,7 +27,7 @@ from mockbroker.core.txn.shard import TransactionShard
 from mockbroker.core.txn.states import TransactionState
 from mockbroker.simulation import plan as plans
 from mockbroker.simulation.clients.producer import Producer
-from mockbroker.simulation.history import AbortsTold, Disordered, Sent, Unfenced
+from mockbroker.simulation.history import AnsweredAborts, Disordered, Sent, Unfenced
 from mockbroker.simulation.plan import ClientSettings, Step
 from mockbroker.simulation.script import Call
 from mockbroker.simulation.world import World
@@ -287,7 +287,7 @@ def a_timeout_of_what_is_replicated(world: World) -> None:
     )
     call = Call(partition.leader_id, ApiKey.PRODUCE, 9, request)
     client = Producer(ClientSettings(kind="producer", name="p"), "4.3", [1], world.history)
-    world.laws.served(client, call, response, since_ms=world.clock.now_ms)
+    world.laws.on_response(client, call, response, since_ms=world.clock.now_ms)
 
 
 def a_transaction_complete_without_its_marker(world: World) -> None:
@@ -381,7 +381,9 @@ def a_retry_that_is_out_of_order(world: World) -> None:
 
 
 def a_reader_that_is_told_of_no_such_abort(world: World) -> None:
-    told = AbortsTold("r", "orders", _partition(world).topic.topic_id, 0, 0, 5, frozenset({(7, 0)}))
+    told = AnsweredAborts(
+        "r", "orders", _partition(world).topic.topic_id, 0, 0, 5, frozenset({(7, 0)})
+    )
     world.history.aborts.append(told)
     world.laws.conclude()
 

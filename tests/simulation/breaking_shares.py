@@ -54,11 +54,11 @@ class Sharing:
         settings = ClientSettings(kind="share", name=name)
         return ShareMember(settings, "4.3", [1, 2, 3], self.world.history)
 
-    def served(self, api: ApiKey, request: Any, answer: Any) -> None:
+    def on_response(self, api: ApiKey, request: Any, answer: Any) -> None:
         call = Call(self.partition.leader_id, api, 1, request, 5_000)
         client = self.member(request.member_id)
-        self.world.laws.asked(client, call)
-        self.world.laws.served(client, call, answer, since_ms=self.world.clock.now_ms)
+        self.world.laws.on_request(client, call)
+        self.world.laws.on_response(client, call, answer, since_ms=self.world.clock.now_ms)
 
     def fetches(self, member_id: str, *ranges: Range) -> None:
         """A ShareFetch is answered with these acquired records."""
@@ -66,14 +66,14 @@ class Sharing:
         if ranges:
             rows = [self._row(ErrorCode.NONE, ranges)]
         request = fetching.ShareFetchRequest("g", member_id, 1, max_records=5)
-        self.served(ApiKey.SHARE_FETCH, request, fetching.ShareFetchResponse(responses=rows))
+        self.on_response(ApiKey.SHARE_FETCH, request, fetching.ShareFetchResponse(responses=rows))
 
     def last_member_hears(self, error: ErrorCode, *ranges: Range) -> None:
         """A ShareFetch of the last member is answered with an error, or with records."""
         request = fetching.ShareFetchRequest("g", "d", 1, max_records=5)
         call = Call(self.partition.leader_id, ApiKey.SHARE_FETCH, 1, request, 5_000)
         answer = fetching.ShareFetchResponse(responses=[self._row(error, ranges)])
-        self.world.laws.heard(_last_member(self.world), call, answer)
+        self.world.laws.on_received(_last_member(self.world), call, answer)
 
     def _row(
         self, error: ErrorCode, ranges: Sequence[Range]
@@ -95,7 +95,7 @@ class Sharing:
         request = fetching.ShareFetchRequest("g", member_id, 1, max_records=5, topics=asked)
         row = self._row(ErrorCode.NONE, [(offset, offset, delivery_count)])
         answer = fetching.ShareFetchResponse(responses=[row])
-        self.served(ApiKey.SHARE_FETCH, request, answer)
+        self.on_response(ApiKey.SHARE_FETCH, request, answer)
 
     def acknowledges(self, member_id: str, first: int, last: int, types: Sequence[int]) -> None:
         """A ShareAcknowledge is answered without an error."""
@@ -108,7 +108,7 @@ class Sharing:
             self.share.key[1], [acknowledging.PartitionData(0)]
         )
         answer = acknowledging.ShareAcknowledgeResponse(responses=[done])
-        self.served(ApiKey.SHARE_ACKNOWLEDGE, request, answer)
+        self.on_response(ApiKey.SHARE_ACKNOWLEDGE, request, answer)
 
     def in_flight(self, state: RecordState, lock_deadline_ms: int = 0) -> None:
         """The first record is in flight in this state."""
@@ -207,7 +207,7 @@ def last_member_of(world: World, *partitions: tuple[bytes, int]) -> None:
     call = Call(partition_of(world).leader_id, ApiKey.SHARE_FETCH, 2, None, 5_000)
     for law in world.laws._share_laws:
         if isinstance(law, RecordsAreDecided):
-            law.asked(client, call)
+            law.on_request(client, call)
     if partitions:
         world.history.drained.append(Drained("g", partitions))
     else:
@@ -238,7 +238,7 @@ def a_task_that_two_members_have(world: World) -> None:
     answer = StreamsGroupHeartbeatResponse(member_id="a", member_epoch=2)
     settings = ClientSettings(kind="share", name="a")
     client = ShareMember(settings, "4.3", [1, 2, 3], world.history)
-    world.laws.served(client, call, answer, since_ms=world.clock.now_ms)
+    world.laws.on_response(client, call, answer, since_ms=world.clock.now_ms)
 
 
 BREAKERS: tuple[tuple[str, Callable[[World], None]], ...] = (

@@ -117,7 +117,7 @@ def group_call(
 ) -> GroupCall:
     """A request of a member, and its answer."""
     call = world.history.group_call(what, protocol, "g", member, member, instance, generation)
-    call.member_told, call.generation_told = member, generation
+    call.answered_member, call.answered_generation = member, generation
     if told:
         world.history.group_answer(call, error)
     return call

@@ -181,7 +181,7 @@ def test_a_fetch_that_moves_the_start_offset_to_the_log_start_is_answered_withou
     )
     if loses:
         world.laws.share_losses += 1
-    world.laws.happened(event)
+    world.laws.on_event(event)
     group.fetches("m")
     assert _broken(world) == set()
     world.clock.now_ms += 1

@@ -119,7 +119,7 @@ def old_offset(world: World) -> None:
 def replaced_member(world: World) -> None:
     def call(what: str, member: str) -> GroupCall:
         made = world.history.group_call(what, "classic", "workers", member, member, "one", 1)
-        made.member_told, made.generation_told = member, 1
+        made.answered_member, made.answered_generation = member, 1
         world.history.group_answer(made, 0)
         return made
 

@@ -142,7 +142,7 @@ def test_laws_of_the_controller_look_again_when_a_change_was_told_and_taken_back
 ) -> None:
     partition = partition_of(world)
     event = IsrChanged(world.clock.now_ms, "orders", 0, (1,), (1, 2, 3), 0, 0, "lagging")
-    world.laws.happened(event)
+    world.laws.on_event(event)
     partition.notify()
     world.look()
     assert looks == ["orders"]

@@ -354,7 +354,7 @@ def a_consumer_that_stays_behind(world: World) -> None:
     request = ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=2)
     call = Call(shard.coordinator.broker_id, ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, request, 5_000)
     answer = ConsumerGroupHeartbeatResponse(member_id="m", member_epoch=2)
-    world.laws.served(reader_of(world), call, answer, since_ms=world.clock.now_ms)
+    world.laws.on_response(reader_of(world), call, answer, since_ms=world.clock.now_ms)
 
 
 def reader_of(world: World) -> Reader:
@@ -368,7 +368,7 @@ def a_fetch_that_tells_another_watermark(world: World) -> None:
     call = Call(partition.leader_id, ApiKey.FETCH, 12, FetchRequest(max_wait_ms=100), 5_000)
     data = PartitionData(0, 0, 7, 7, 0)
     answer = FetchResponse(responses=[FetchableTopicResponse("orders", bytes(16), [data])])
-    world.laws.served(reader, call, answer, since_ms=world.clock.now_ms)
+    world.laws.on_response(reader, call, answer, since_ms=world.clock.now_ms)
 
 
 def a_fetch_that_leaves_out_what_has_changed(world: World) -> None:
@@ -378,7 +378,7 @@ def a_fetch_that_leaves_out_what_has_changed(world: World) -> None:
     asked: dict[Key, FetchPartition] = {("orders", 0): FetchPartition(0, -1, 0, -1, -1, 1_000)}
     reader.fetching = (asked, {("orders", 0): (0, 0)})
     call = Call(partition.leader_id, ApiKey.FETCH, 12, FetchRequest(max_wait_ms=100), 5_000)
-    world.laws.served(reader, call, FetchResponse(session_id=1), since_ms=world.clock.now_ms)
+    world.laws.on_response(reader, call, FetchResponse(session_id=1), since_ms=world.clock.now_ms)
 
 
 BREAKERS: tuple[tuple[str, Callable[[World], None]], ...] = (

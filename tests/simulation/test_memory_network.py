@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from mockbroker.server.config import ServerError
-from mockbroker.server.network.acceptor import Link
+from mockbroker.server.network.acceptor import AcceptedTransport
 from mockbroker.server.network.pause_gate import PauseGate
 from mockbroker.simulation.memory_network import MemoryLink, MemoryNetwork, MemoryStream, Wires
 from mockbroker.simulation.virtual_run import virtual_clock, virtual_run
@@ -30,7 +30,7 @@ Connected = tuple[MemoryStream, Any]  # a client's stream and the broker's link
 async def connected(network: MemoryNetwork) -> Connected:
     """A client's stream and the broker's link, by a port that is closed again."""
     port = network.listen("127.0.0.1", 0)
-    links: list[Link] = []
+    links: list[AcceptedTransport] = []
     async with trio.open_nursery() as nursery:
         nursery.start_soon(port.accept, lambda link, _: links.append(link), PauseGate())
         stream = await network.connect(port.port)

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from mockbroker.simulation import NotReproducedError, Outcome, Plan, generate, shrink, shrinking
+from mockbroker.simulation import NotReproducedError, Plan, PlanResult, generate, shrink, shrinking
 from mockbroker.simulation.laws import Violation
 from mockbroker.simulation.running import Mode
 from mockbroker.simulation.shrinking import ddmin
@@ -14,12 +14,12 @@ from mockbroker.simulation.shrinking import ddmin
 LAW = "nobody stops broker 2 while producer-0 is there"
 
 
-def broken_by(plan: Plan, mode: Mode = "fast") -> Outcome:
+def broken_by(plan: Plan, mode: Mode = "fast") -> PlanResult:
     """A run that breaks the law if the plan has what it takes."""
     stops = any(s.do == "stop_broker" and s.arguments["node"] == 2 for s in plan.steps)
     writes = any(client.name == "producer-0" for client in plan.clients)
     violations = [Violation(LAW, "seen", 0, 0)] if stops and writes else []
-    return Outcome(plan, violations, "", Counter())
+    return PlanResult(plan, violations, "", Counter())
 
 
 def plan_that_stops_broker_2() -> Plan:

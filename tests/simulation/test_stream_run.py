@@ -15,7 +15,7 @@ from mockbroker.handlers.base import APIS, Parked
 from mockbroker.simulation import stream_run
 from mockbroker.simulation.laws.base import NO_FAILURES, TIME_GOES_ON
 from mockbroker.simulation.plan import ClientSettings, Plan, Settings, Step, TopicSettings
-from mockbroker.simulation.running import Outcome, run, simulate
+from mockbroker.simulation.running import PlanResult, run, simulate
 from mockbroker.simulation.stream_driver import Troubles
 from mockbroker_protocol import ApiKey
 
@@ -50,7 +50,7 @@ def plan(*steps: Step, seed: int = 1, duration_ms: int = 4_000, operations: int 
     return Plan(seed=seed, settings=settings, clients=clients, steps=list(steps))
 
 
-def over_streams(plan: Plan) -> Outcome:
+def over_streams(plan: Plan) -> PlanResult:
     return run(plan, mode="streams")
 
 

@@ -25,7 +25,7 @@ from mockbroker.simulation import ClientSettings, Plan, Settings, TopicSettings,
 from mockbroker.simulation.clients import transactional
 from mockbroker.simulation.clients.base import CallSequence
 from mockbroker.simulation.clients.transactional import TransactionalProducer
-from mockbroker.simulation.history import AbortsTold, Disordered, Unfenced
+from mockbroker.simulation.history import AnsweredAborts, Disordered, Unfenced
 from mockbroker.simulation.laws.records import FencedStayFenced
 from mockbroker.simulation.plan import Step
 from mockbroker.simulation.world import World
@@ -230,10 +230,10 @@ def test_a_former_leader_may_verify_what_it_has_at_the_offset_of_the_marker(worl
     assert world.laws.violations == []
 
 
-def aborts_told(world: World, begin: int, *aborted: tuple[int, int]) -> AbortsTold:
+def answered_aborts(world: World, begin: int, *aborted: tuple[int, int]) -> AnsweredAborts:
     topic_id = partition_of(world).topic.topic_id
     end = partition_of(world).log.end_offset
-    return AbortsTold("r", "orders", topic_id, 0, begin, end, frozenset(aborted))
+    return AnsweredAborts("r", "orders", topic_id, 0, begin, end, frozenset(aborted))
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_an_aborted_transaction_may_begin_with_what_was_deleted(
     append(partition, batch_in_transaction(1))
     append(partition, marker_of(7, 0, commit=False))
     partition.delete_records(2)
-    world.history.aborts.append(aborts_told(world, 2, told))
+    world.history.aborts.append(answered_aborts(world, 2, told))
     world.laws.conclude()
     broken = {v.law for v in world.laws.violations}
     assert ("aborted transactions are listed" not in broken) is holds
@@ -263,7 +263,7 @@ def test_an_aborted_transaction_after_another_begins_where_the_log_says(world: W
         append(partition, batch_in_transaction(sequence))
         append(partition, marker_of(7, 0, commit=False))
     partition.delete_records(1)
-    world.history.aborts.append(aborts_told(world, 1, (7, 0)))
+    world.history.aborts.append(answered_aborts(world, 1, (7, 0)))
     world.laws.conclude()
     assert "aborted transactions are listed" in {v.law for v in world.laws.violations}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from mockbroker.client.connection import Connection
 from mockbroker.client.errors import ClientError
-from mockbroker.simulation.logs import BatchView, LogView, batches_of
+from mockbroker.simulation.logs import LogView, ObservedBatch, batches_of
 from mockbroker.simulation.plan import TopicSettings
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.alter_partition_reassignments import (
@@ -329,7 +329,7 @@ class RealAdmin:
 
     def _batches(
         self, node: int, topic: str, partition: int, start: int, end: int
-    ) -> Iterator[BatchView]:
+    ) -> Iterator[ObservedBatch]:
         at = start
         while at < end:
             request = FetchRequest(

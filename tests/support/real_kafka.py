@@ -36,7 +36,12 @@ SEVERAL_NODES = "real_kafka: several nodes"
 """The group of the tests that start clusters of several nodes: one at a time, beside the tests that
 have one node, which are a group as well."""
 
+NO_RETENTION = {"log.initial.task.delay.ms": "86400000"}
+"""Of brokers that get records with old timestamps. The first check of retention, half a minute
+after the start, would delete them: in the middle of a test, if that runs slowly."""
+
 SHARED_CONFIGS = {
+    **NO_RETENTION,
     # By default a transaction that took too long is looked for every ten seconds, and members of
     # the new protocols hear of a rebalance every five.
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
@@ -66,6 +71,7 @@ _DEFAULTS = {
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
     "group.initial.rebalance.delay.ms": "0",
+    **NO_RETENTION,
 }
 
 STOP_TIMEOUT_S = 90.0

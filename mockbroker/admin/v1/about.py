@@ -6,9 +6,9 @@ from importlib.metadata import version
 
 import msgspec
 
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call
+from mockbroker.admin.v1.endpoint import EndpointCall
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.journal.journal import Journal
 from mockbroker.core.views.state_machines import StateMachineView, state_machine_views
@@ -44,20 +44,22 @@ class AboutView(msgspec.Struct, frozen=True):
 
 
 @endpoints.get("/v1/about", "What is shown: a cluster or a saved journal")
-async def about(api: Api, _: Call) -> AboutView:
+async def about(backend: AdminBackend, _: EndpointCall) -> AboutView:
     try:
-        journal = api.journal
+        journal = backend.journal
     except ProblemError:
-        return await api.cluster(lambda cluster: _view("cluster", cluster.cluster_id, None))
+        return await backend.cluster(lambda cluster: _view("cluster", cluster.cluster_id, None))
     if isinstance(journal, SavedJournal):
         return _view("journal", journal.name, _size(journal), journal.torn)
-    return await api.cluster(lambda cluster: _view("cluster", cluster.cluster_id, _size(journal)))
+    return await backend.cluster(
+        lambda cluster: _view("cluster", cluster.cluster_id, _size(journal))
+    )
 
 
 @endpoints.get(
     "/v1/state-machines", "States and transitions of groups, transactions and shared records"
 )
-async def machines(_: Api, _call: Call) -> list[StateMachineView]:
+async def machines(_: AdminBackend, _call: EndpointCall) -> list[StateMachineView]:
     return state_machine_views()
 
 

@@ -10,9 +10,9 @@ from typing import TypeVar
 import msgspec
 import trio
 
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call
+from mockbroker.admin.v1.endpoint import EndpointCall
 from mockbroker.admin.v1.journal_entries import exported
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.pipeline.findings import ANOMALIES
@@ -95,26 +95,26 @@ class _Found(msgspec.Struct):
     outcomes: list[dict[str, object]]
 
 
-def _one_at_a_time(_: Api) -> trio.CapacityLimiter:
+def _one_at_a_time(_: AdminBackend) -> trio.CapacityLimiter:
     return trio.CapacityLimiter(1)
 
 
 @endpoints.post("/v1/audit", "Audit every record so far", problems=(408, 409))
-async def audit(api: Api, _: Call) -> AuditView:
-    async with api.kept(_one_at_a_time):
+async def audit(backend: AdminBackend, _: EndpointCall) -> AuditView:
+    async with backend.kept(_one_at_a_time):
         started_ns = time.perf_counter_ns()
-        seq = api.journal.last_seq
-        entries = await exported(api)
-        data = await api.compute(lambda: b"".join(map(encode, entries)))
-        found = await _report(api, data)
+        seq = backend.journal.last_seq
+        entries = await exported(backend)
+        data = await backend.compute(lambda: b"".join(map(encode, entries)))
+        found = await _report(backend, data)
         took_ms = (time.perf_counter_ns() - started_ns) // 1_000_000
         return _view(found, seq, took_ms)
 
 
-async def _report(api: Api, data: bytes) -> _Found:
+async def _report(backend: AdminBackend, data: bytes) -> _Found:
     """The report of the process. Raises ProblemError without one."""
     command = [sys.executable, "-m", "mockbroker.pipeline.exported"]
-    with api.limit(AUDIT_TIMEOUT_S):
+    with backend.limit(AUDIT_TIMEOUT_S):
         done: subprocess.CompletedProcess[bytes] = await trio.run_process(
             command, stdin=data, capture_stdout=True, capture_stderr=True, check=False
         )

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call
+from mockbroker.admin.v1.endpoint import EndpointCall
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.validation import Count, Count64, Length, Range
 from mockbroker.core.views.browse import (
@@ -68,10 +68,10 @@ class BatchesQuery(msgspec.Struct):
     "A page of partitions, of all topics or those that are searched for",
     query=PartitionsQuery,
 )
-async def partitions(api: Api, call: Call) -> PartitionPage:
+async def partitions(backend: AdminBackend, call: EndpointCall) -> PartitionPage:
     q: PartitionsQuery = call.query
     wanted = PartitionSearch(q.topic, q.exact, q.broker, q.only)
-    return await api.cluster(lambda c: partition_page(c, wanted, q.offset, q.limit))
+    return await backend.cluster(lambda c: partition_page(c, wanted, q.offset, q.limit))
 
 
 @endpoints.get(
@@ -80,7 +80,7 @@ async def partitions(api: Api, call: Call) -> PartitionPage:
     query=BatchesQuery,
     problems=(404,),
 )
-async def browse(api: Api, call: Call) -> BatchPage:
+async def browse(backend: AdminBackend, call: EndpointCall) -> BatchPage:
     """Several reads, so that requests of clients come between them."""
     topic, index = call.path["topic"], call.path["partition"]
     query: BatchesQuery = call.query
@@ -92,14 +92,14 @@ async def browse(api: Api, call: Call) -> BatchPage:
         found = log.find_timestamp(query.timestamp_ms)
         return log.end_offset if found is None else found.offset
 
-    position = await api.cluster(first)
+    position = await backend.cluster(first)
     text = query.text.lower().encode()
     shown: list[BatchView] = []
     looked_at = 0
     while True:
         left = query.limit - sum(max(len(each.records), 1) for each in shown)
         wanted = BatchSearch(position, left, text, query.value_bytes_max)
-        found, following, read = await api.cluster(
+        found, following, read = await backend.cluster(
             lambda c, w=wanted: batches(log_of(partition_of(c, topic, index), query.broker), w)  # type: ignore[misc]
         )
         shown += found
@@ -108,7 +108,7 @@ async def browse(api: Api, call: Call) -> BatchPage:
         records = sum(max(len(each.records), 1) for each in shown)
         if read == 0 or records >= query.limit or looked_at >= SEARCHED_MAX:
             break
-    return await api.cluster(
+    return await backend.cluster(
         lambda c: _page(c, topic, index, query.broker, shown, position, looked_at)
     )
 

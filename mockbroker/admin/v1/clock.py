@@ -6,9 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call
+from mockbroker.admin.v1.endpoint import EndpointCall
 from mockbroker.core.errors import ActionError
 from mockbroker.core.timing.clock_domains import find_domain
 from mockbroker.core.validation import Ms, Range, ValidationError
@@ -51,18 +51,18 @@ class TimersQuery(msgspec.Struct, frozen=True):
     limit: Annotated[int, Range(1, 1_000)] = 50
 
 
-async def _look(api: Api) -> ClockView:
+async def _look(backend: AdminBackend) -> ClockView:
     """Called in the cluster's run."""
     try:
         rate = adjustable_clock().rate
     except RuntimeError:
         rate = None
-    return ClockView(api.server.clock.now_ms(), rate)
+    return ClockView(backend.server.clock.now_ms(), rate)
 
 
 @endpoints.get(CLOCK, "The cluster's clock")
-async def show(api: Api, _: Call) -> ClockView:
-    return await api.run(lambda: _look(api), ADVANCE_TIMEOUT_S)
+async def show(backend: AdminBackend, _: EndpointCall) -> ClockView:
+    return await backend.run(lambda: _look(backend), ADVANCE_TIMEOUT_S)
 
 
 endpoints.show("/v1/timers", "Timers that are due next", timer_views, query=TimersQuery)
@@ -71,7 +71,7 @@ endpoints.show("/v1/timers", "Timers that are due next", timer_views, query=Time
 @endpoints.post(
     CLOCK, "Freeze, advance or change the rate of the clock", body=ClockChange, problems=(409,)
 )
-async def change(api: Api, call: Call) -> ClockView:
+async def change(backend: AdminBackend, call: EndpointCall) -> ClockView:
     wanted: ClockChange = call.body
     if wanted.freeze is not None and wanted.rate is not None:
         raise ValidationError("rate", "freeze and rate exclude each other")
@@ -79,17 +79,17 @@ async def change(api: Api, call: Call) -> ClockView:
         raise ValidationError("only", "it needs advance_ms")
 
     async def carry_out() -> ClockView:
-        await _change(api, wanted)
-        return await _look(api)
+        await _change(backend, wanted)
+        return await _look(backend)
 
-    return await api.run(carry_out, ADVANCE_TIMEOUT_S)
+    return await backend.run(carry_out, ADVANCE_TIMEOUT_S)
 
 
-async def _change(api: Api, wanted: ClockChange) -> None:
+async def _change(backend: AdminBackend, wanted: ClockChange) -> None:
     """Called in the cluster's run. Raises ValidationError or ActionError; then nothing has
     changed.
     """
-    server = api.server
+    server = backend.server
     try:
         adjustable_clock()
     except RuntimeError as error:

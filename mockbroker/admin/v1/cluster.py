@@ -6,9 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call
+from mockbroker.admin.v1.endpoint import EndpointCall
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.validation import Count64, Range
 from mockbroker.core.views.brokers import broker_views, cluster_view
@@ -120,14 +120,14 @@ endpoints.show("/v1/transactions/open", "Open transactions by partition", open_t
 
 
 @endpoints.get("/v1/connections", "Connections")
-async def connections(api: Api, _: Call) -> list[ConnectionView]:
-    return await api.cluster(lambda _: connection_views(api))
+async def connections(backend: AdminBackend, _: EndpointCall) -> list[ConnectionView]:
+    return await backend.cluster(lambda _: connection_views(backend))
 
 
 endpoints.show("/v1/telemetry", "Metrics that clients pushed", telemetry_views)
 
 
-def connection_views(api: Api) -> list[ConnectionView]:
+def connection_views(backend: AdminBackend) -> list[ConnectionView]:
     """Every open connection, by its number. Called in the cluster's thread."""
     return sorted(
         (
@@ -138,7 +138,7 @@ def connection_views(api: Api) -> list[ConnectionView]:
                 client_software=f"{info.software_name} {info.software_version}",
                 principal=info.principal,
             )
-            for node_id, host in api.server.socket_servers.items()
+            for node_id, host in backend.server.socket_servers.items()
             for info in host.clients()
         ),
         key=lambda view: view.connection,

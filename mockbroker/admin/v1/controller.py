@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from mockbroker.admin.v1.cluster import TopicQuery
 from mockbroker.admin.v1.declaring import ApiEndpoints
 from mockbroker.core.replication.states import HISTORY_MAX
 from mockbroker.core.validation import Range
@@ -15,10 +16,6 @@ from mockbroker.core.views.controller import (
 )
 
 endpoints = ApiEndpoints()
-
-
-class TopicQuery(msgspec.Struct):
-    topic: str | None = None
 
 
 class HistoryQuery(msgspec.Struct):

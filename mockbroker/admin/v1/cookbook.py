@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call
+from mockbroker.admin.v1.endpoint import EndpointCall
 
 # Made from the pages of the cookbook by `docs/generate`.
 RECIPES = Path(__file__).parent / "cookbook.json"
@@ -45,5 +45,5 @@ def recipes() -> list[RecipeView]:
 
 
 @endpoints.get("/v1/cookbook", "Recipes for failures")
-async def show(_: Api, _call: Call) -> list[RecipeView]:
+async def show(_: AdminBackend, _call: EndpointCall) -> list[RecipeView]:
     return recipes()

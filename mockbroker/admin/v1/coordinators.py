@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call
+from mockbroker.admin.v1.endpoint import EndpointCall
 from mockbroker.core.validation import ValidationError
 from mockbroker.core.views.coordinators import (
     CoordinatorView,
@@ -29,12 +29,12 @@ class CoordinatorQuery(msgspec.Struct):
     "Coordinator and partition of a group or transactional id",
     query=CoordinatorQuery,
 )
-async def coordinator(api: Api, call: Call) -> CoordinatorView:
+async def coordinator(backend: AdminBackend, call: EndpointCall) -> CoordinatorView:
     group, transactional_id = call.query.group, call.query.transactional_id
     if group is not None and transactional_id is None:
-        return await api.cluster(lambda cluster: group_coordinator_view(cluster, group))
+        return await backend.cluster(lambda cluster: group_coordinator_view(cluster, group))
     if group is None and transactional_id is not None:
-        return await api.cluster(
+        return await backend.cluster(
             lambda cluster: transaction_coordinator_view(cluster, transactional_id)
         )
     raise ValidationError("", "exactly one of group and transactional_id is required")

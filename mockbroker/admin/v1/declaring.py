@@ -7,15 +7,15 @@ from typing import Any, TypeVar, Unpack
 
 import msgspec
 
-from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint, Endpoints, Options
+from mockbroker.admin.v1.backend import AdminBackend
+from mockbroker.admin.v1.endpoint import Endpoint, EndpointCall, Endpoints, Options
 
 T = TypeVar("T")
 View = TypeVar("View", bound=Callable[..., object])
-Handler = Callable[[Api, Call], Awaitable[T]]
+Handler = Callable[[AdminBackend, EndpointCall], Awaitable[T]]
 
 
-class ApiEndpoints(Endpoints[Api]):
+class ApiEndpoints(Endpoints[AdminBackend]):
     """The endpoints of a module, in the order of their declarations.
 
     The answer to a change waits for the data directory, as a broker's response does.
@@ -28,9 +28,9 @@ class ApiEndpoints(Endpoints[Api]):
         each field of the query, by its name.
         """
 
-        async def look(api: Api, call: Call) -> object:
+        async def look(backend: AdminBackend, call: EndpointCall) -> object:
             given: dict[str, Any] = {**call.path, **msgspec.structs.asdict(call.query)}
-            return await api.cluster(lambda cluster: view(cluster, **given))
+            return await backend.cluster(lambda cluster: view(cluster, **given))
 
         self.append(Endpoint("GET", path, summary, look, view, **options))
 
@@ -62,9 +62,9 @@ class ApiEndpoints(Endpoints[Api]):
         self, method: str, path: str, summary: str, options: Options
     ) -> Callable[[Handler[T]], Handler[T]]:
         def declare(function: Handler[T]) -> Handler[T]:
-            async def change(api: Api, call: Call) -> object:
-                answer = await function(api, call)
-                await api.durable()
+            async def change(backend: AdminBackend, call: EndpointCall) -> object:
+                answer = await function(backend, call)
+                await backend.durable()
                 return answer
 
             self.append(Endpoint(method, path, summary, change, function, **options))

@@ -15,8 +15,8 @@ from starlette.routing import Route
 from mockbroker.admin.v1.endpoint import (
     JSON,
     NDJSON,
-    Call,
     Endpoint,
+    EndpointCall,
     Line,
     LineError,
     Stream,
@@ -70,7 +70,9 @@ def _dispatcher(
                 answer = await _of_lines(request, endpoint, query, context)
             else:
                 body = await _body(request, endpoint)
-                answer = await endpoint.call(context, Call(request.path_params, query, body))
+                answer = await endpoint.call(
+                    context, EndpointCall(request.path_params, query, body)
+                )
         except Exception as error:
             return failed(error)
         if isinstance(answer, Text):
@@ -136,7 +138,7 @@ async def _of_lines(request: Request, endpoint: Endpoint[C], query: Any, context
     pieces = request.stream()
     try:
         lines = _lines(pieces, endpoint.lines)
-        return await endpoint.call(context, Call(request.path_params, query, None, lines))
+        return await endpoint.call(context, EndpointCall(request.path_params, query, None, lines))
     except Exception:
         # Most clients read no answer before they have sent the whole body.
         async for _ in pieces:

@@ -121,7 +121,7 @@ class LineError(Exception):
         self.problem = problem
 
 
-class Call(NamedTuple):
+class EndpointCall(NamedTuple):
     """One request: its path parameters, and its query and body as the endpoint's structs.
 
     Instead of a body, it may have `lines` as they arrive, if the endpoint accepts them.
@@ -162,7 +162,7 @@ class Endpoint(msgspec.Struct, Generic[C], frozen=True, dict=True):
     method: str
     path: str
     summary: str
-    call: Callable[[C, Call], Awaitable[object]]
+    call: Callable[[C, EndpointCall], Awaitable[object]]
     declared: Callable[..., object]
     query: type[msgspec.Struct] | None = Nothing
     body: Any = None
@@ -208,12 +208,14 @@ class Endpoints(list[Endpoint[C]]):
 
     def get(
         self, path: str, summary: str, **options: Unpack[Options]
-    ) -> Callable[[Callable[[C, Call], Awaitable[T]]], Callable[[C, Call], Awaitable[T]]]:
+    ) -> Callable[
+        [Callable[[C, EndpointCall], Awaitable[T]]], Callable[[C, EndpointCall], Awaitable[T]]
+    ]:
         """An endpoint that shows something, from `function(c, call)`."""
 
         def declare(
-            function: Callable[[C, Call], Awaitable[T]],
-        ) -> Callable[[C, Call], Awaitable[T]]:
+            function: Callable[[C, EndpointCall], Awaitable[T]],
+        ) -> Callable[[C, EndpointCall], Awaitable[T]]:
             self.append(Endpoint("GET", path, summary, function, function, **options))
             return function
 

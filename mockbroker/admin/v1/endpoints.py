@@ -26,11 +26,11 @@ from mockbroker.admin.v1 import (
     timeline,
     topics,
 )
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.endpoint import Endpoint
 
 # In the order of the document.
-ENDPOINTS: Sequence[Endpoint[Api]] = (
+ENDPOINTS: Sequence[Endpoint[AdminBackend]] = (
     *cluster.endpoints,
     *browse.endpoints,
     *topics.endpoints,
@@ -52,4 +52,4 @@ ENDPOINTS: Sequence[Endpoint[Api]] = (
     *snapshots.endpoints,
     *quiescence.endpoints,
 )
-BY_KEY: Mapping[tuple[str, str], Endpoint[Api]] = {each.key: each for each in ENDPOINTS}
+BY_KEY: Mapping[tuple[str, str], Endpoint[AdminBackend]] = {each.key: each for each in ENDPOINTS}

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 
 import msgspec
 
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call, Text
+from mockbroker.admin.v1.endpoint import EndpointCall, Text
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.admin.v1.waiting import Stop, observe, until
 from mockbroker.core.actions import ACTIONS, parse_action
@@ -119,8 +119,8 @@ class Release(msgspec.Struct, frozen=True):
 
 
 @endpoints.get(FAULTS, "Rules in force, by plan")
-async def plans(api: Api, _: Call) -> list[PlanView]:
-    return await _engine(api, lambda engine: [_plan(engine, name) for name in engine.plans])
+async def plans(backend: AdminBackend, _: EndpointCall) -> list[PlanView]:
+    return await _engine(backend, lambda engine: [_plan(engine, name) for name in engine.plans])
 
 
 @endpoints.post(
@@ -131,50 +131,50 @@ async def plans(api: Api, _: Call) -> list[PlanView]:
     created=True,
     problems=(409,),
 )
-async def add(api: Api, call: Call) -> PlanView:
+async def add(backend: AdminBackend, call: EndpointCall) -> PlanView:
     def put(engine: FaultEngine) -> PlanView:
         plan = parse_plan(call.body, engine.free_name())
         engine.add(plan)
         return _plan(engine, plan.name)
 
-    return await _engine(api, put)
+    return await _engine(backend, put)
 
 
 @endpoints.delete(FAULTS, "Remove all rules")
-async def clear(api: Api, _: Call) -> None:
-    await _engine(api, FaultEngine.clear)
+async def clear(backend: AdminBackend, _: EndpointCall) -> None:
+    await _engine(backend, FaultEngine.clear)
 
 
 @endpoints.get(ONE, "A plan, or the plan of a rule", problems=GONE)
-async def show(api: Api, call: Call) -> PlanView:
+async def show(backend: AdminBackend, call: EndpointCall) -> PlanView:
     name = call.path["name"]
     return await _engine(
-        api,
+        backend,
         lambda engine: _plan(engine, name if name in engine.plans else engine.rule(name).plan_name),
     )
 
 
 @endpoints.delete(ONE, "Remove a plan or a rule", problems=GONE)
-async def remove(api: Api, call: Call) -> None:
-    await _engine(api, lambda engine: engine.remove(call.path["name"]))
+async def remove(backend: AdminBackend, call: EndpointCall) -> None:
+    await _engine(backend, lambda engine: engine.remove(call.path["name"]))
 
 
 @endpoints.post(f"{ONE}/wait", "Wait until a rule has fired", body=HitsWait, problems=(404, 408))
-async def wait(api: Api, call: Call) -> RuleView:
+async def wait(backend: AdminBackend, call: EndpointCall) -> RuleView:
     wanted: HitsWait = call.body
-    rule = await _engine(api, lambda engine: engine.rule(call.path["name"]))
+    rule = await _engine(backend, lambda engine: engine.rule(call.path["name"]))
 
     def fired(cluster: Cluster) -> RuleView | None:
         return _rule(engine_of(cluster), rule) if rule.hits >= wanted.hits else None
 
     view = await until(
-        api,
+        backend,
         lambda _, changed: rule.when_hit(wanted.hits, changed),
         fired,
         wanted.timeout_ms / 1000,
     )
     if view is None:
-        why = await _engine(api, lambda engine: str(engine.explain_rule(rule)))
+        why = await _engine(backend, lambda engine: str(engine.explain_rule(rule)))
         detail = f"not {wanted.hits} hits in {wanted.timeout_ms} ms: {why}"
         raise ProblemError(408, "timeout", detail)
     return view
@@ -186,19 +186,19 @@ async def wait(api: Api, call: Call) -> RuleView:
     query=ExportQuery,
     media=tuple(EXPORT_MEDIA.values()),
 )
-async def export(api: Api, call: Call) -> Text:
+async def export(backend: AdminBackend, call: EndpointCall) -> Text:
     format_: Format = call.query.format
-    text = await _engine(api, lambda engine: exported(engine, format_))
+    text = await _engine(backend, lambda engine: exported(engine, format_))
     return Text(text, EXPORT_MEDIA[format_])
 
 
 @endpoints.get(HELD, "Held requests")
-async def held(api: Api, _: Call) -> list[HeldView]:
-    return await _engine(api, lambda engine: [_held(each) for each in engine.held.values()])
+async def held(backend: AdminBackend, _: EndpointCall) -> list[HeldView]:
+    return await _engine(backend, lambda engine: [_held(each) for each in engine.held.values()])
 
 
 @endpoints.post(f"{HELD}/wait", "Wait until a request is held", body=HeldWait, problems=(408,))
-async def wait_held(api: Api, call: Call) -> HeldView:
+async def wait_held(backend: AdminBackend, call: EndpointCall) -> HeldView:
     """The oldest held exchange, as soon as there is one."""
     wanted: HeldWait = call.body
 
@@ -208,15 +208,15 @@ async def wait_held(api: Api, call: Call) -> HeldView:
     def oldest(cluster: Cluster) -> HeldView | None:
         return next((_held(each) for each in engine_of(cluster).held.values()), None)
 
-    found = await until(api, watch, oldest, wanted.timeout_ms / 1000)
+    found = await until(backend, watch, oldest, wanted.timeout_ms / 1000)
     if found is None:
         raise ProblemError(408, "timeout", f"nothing is held after {wanted.timeout_ms} ms")
     return found
 
 
 @endpoints.post(f"{HELD}/{{id:number}}", "Release a held request", body=Release, problems=GONE)
-async def decide(api: Api, call: Call) -> None:
-    await _engine(api, lambda engine: _decide(engine, call.path["id"], call.body))
+async def decide(backend: AdminBackend, call: EndpointCall) -> None:
+    await _engine(backend, lambda engine: _decide(engine, call.path["id"], call.body))
 
 
 @endpoints.post(
@@ -226,21 +226,23 @@ async def decide(api: Api, call: Call) -> None:
     body_schema=InputSchemas.action,
     problems=(404, 408, 409),
 )
-async def act(api: Api, call: Call) -> ActionView:
+async def act(backend: AdminBackend, call: EndpointCall) -> ActionView:
     if len(call.body) != 1:
         raise ValidationError("", "give one action: {NAME: {arguments}}")
     [(name, data)] = call.body.items()
     arguments = parse_action(name, data)
-    result: object = await api.cluster(lambda cluster: cluster.perform(ACTIONS[name], arguments))
+    result: object = await backend.cluster(
+        lambda cluster: cluster.perform(ACTIONS[name], arguments)
+    )
     if isinstance(result, CompactionJob):
-        result = await _compacted(api, result)
+        result = await _compacted(backend, result)
     return ActionView(name, cast("dict[str, Any]", to_data(arguments)), result)
 
 
-async def _compacted(api: Api, job: CompactionJob) -> list[CompactionResult]:
+async def _compacted(backend: AdminBackend, job: CompactionJob) -> list[CompactionResult]:
     """The results of a compaction, once it is done. Raises ProblemError after a time limit."""
     results = await until(
-        api,
+        backend,
         lambda _, changed: observe(job.on_done, changed),
         lambda _: job.results if job.done else None,
         COMPACTION_TIMEOUT_S,
@@ -252,9 +254,9 @@ async def _compacted(api: Api, job: CompactionJob) -> list[CompactionResult]:
     return results
 
 
-async def _engine(api: Api, function: Callable[[FaultEngine], T]) -> T:
+async def _engine(backend: AdminBackend, function: Callable[[FaultEngine], T]) -> T:
     """Call it with the cluster's rules, in the cluster's run."""
-    return await api.cluster(lambda cluster: function(engine_of(cluster)))
+    return await backend.cluster(lambda cluster: function(engine_of(cluster)))
 
 
 def _plan(engine: FaultEngine, name: str) -> PlanView:

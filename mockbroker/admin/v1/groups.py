@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call
+from mockbroker.admin.v1.endpoint import EndpointCall
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.admin.v1.waiting import observe, until
 from mockbroker.core.cluster import Cluster
@@ -101,16 +101,16 @@ class OffsetsQuery(msgspec.Struct):
 @endpoints.post(
     "/v1/groups/wait", "Wait until a group is in a state", body=GroupWait, problems=(408,)
 )
-async def wait(api: Api, call: Call) -> GroupView:
+async def wait(backend: AdminBackend, call: EndpointCall) -> GroupView:
     wanted: GroupWait = call.body
     found = await until(
-        api,
+        backend,
         lambda cluster, changed: observe(cluster.runtime.on_event, lambda _: changed()),
         lambda cluster: _in_state(cluster, wanted),
         wanted.timeout_ms / 1000,
     )
     if found is None:
-        raise ProblemError(408, "timeout", await api.cluster(lambda c: _not_in_time(c, wanted)))
+        raise ProblemError(408, "timeout", await backend.cluster(lambda c: _not_in_time(c, wanted)))
     return found
 
 
@@ -120,16 +120,16 @@ def offsets(cluster: Cluster, group: str) -> list[LagView]:
 
 
 @endpoints.post(f"{GROUP}/offsets", "Set committed offsets", body=SetOffsets, problems=REFUSED)
-async def set_offsets(api: Api, call: Call) -> list[LagView]:
+async def set_offsets(backend: AdminBackend, call: EndpointCall) -> list[LagView]:
     wanted: SetOffsets = call.body
     given = {(each.topic, each.partition): (each.offset, each.metadata) for each in wanted.offsets}
-    return await _commit(api, call.path["group"], given)
+    return await _commit(backend, call.path["group"], given)
 
 
 @endpoints.delete(
     f"{GROUP}/offsets", "Delete committed offsets", query=OffsetsQuery, problems=REFUSED
 )
-async def delete_offsets(api: Api, call: Call) -> None:
+async def delete_offsets(backend: AdminBackend, call: EndpointCall) -> None:
     group, query = call.path["group"], call.query
     if query.topic is None and query.partition is not None:
         raise ValidationError("partition", "it needs a topic")
@@ -141,9 +141,9 @@ async def delete_offsets(api: Api, call: Call) -> None:
             if query.topic in (None, each.topic) and query.partition in (None, each.partition)
         }
 
-    doomed = await api.cluster(chosen)
+    doomed = await backend.cluster(chosen)
     if doomed:
-        await _operate(api, lambda cluster: remove_offsets(cluster, group, doomed))
+        await _operate(backend, lambda cluster: remove_offsets(cluster, group, doomed))
 
 
 @endpoints.post(
@@ -152,17 +152,17 @@ async def delete_offsets(api: Api, call: Call) -> None:
     body=ResetOffsets,
     problems=REFUSED,
 )
-async def reset(api: Api, call: Call) -> list[LagView]:
+async def reset(backend: AdminBackend, call: EndpointCall) -> list[LagView]:
     wanted: ResetOffsets = call.body
     target = wanted.at_ms if wanted.to is None else wanted.to
     assert target is not None
-    given = await api.cluster(
+    given = await backend.cluster(
         lambda cluster: offsets_of(
             cluster, wanted.topic, wanted.partitions, target, by_time=wanted.to is None
         )
     )
     return await _commit(
-        api, call.path["group"], {key: (offset, "") for key, offset in given.items()}
+        backend, call.path["group"], {key: (offset, "") for key, offset in given.items()}
     )
 
 
@@ -170,8 +170,8 @@ endpoints.show(GROUP, "One group with its members", group_view, problems=GONE)
 
 
 @endpoints.delete(GROUP, "Delete a group without members, with its offsets", problems=REFUSED)
-async def delete(api: Api, call: Call) -> None:
-    await _operate(api, lambda cluster: delete_group(cluster, call.path["group"]))
+async def delete(backend: AdminBackend, call: EndpointCall) -> None:
+    await _operate(backend, lambda cluster: delete_group(cluster, call.path["group"]))
 
 
 def _committed(
@@ -187,17 +187,17 @@ def _committed(
 
 
 async def _commit(
-    api: Api, group: str, given: Mapping[TopicPartition, tuple[int, str]]
+    backend: AdminBackend, group: str, given: Mapping[TopicPartition, tuple[int, str]]
 ) -> list[LagView]:
     """Commit offsets, each with its metadata. The answer is their lag."""
-    await _operate(api, lambda cluster: commit_offsets(cluster, group, given))
-    return await api.cluster(lambda cluster: _committed(cluster, group, set(given)))
+    await _operate(backend, lambda cluster: commit_offsets(cluster, group, given))
+    return await backend.cluster(lambda cluster: _committed(cluster, group, set(given)))
 
 
-async def _operate(api: Api, function: Callable[[Cluster], Awaitable[None]]) -> None:
+async def _operate(backend: AdminBackend, function: Callable[[Cluster], Awaitable[None]]) -> None:
     """Carry out an operation that may wait for replicas. Raises ProblemError after a time limit."""
-    with api.limit(OPERATION_TIMEOUT_S):
-        await api.run(lambda: function(api.server.cluster), 2 * OPERATION_TIMEOUT_S)
+    with backend.limit(OPERATION_TIMEOUT_S):
+        await backend.run(lambda: function(backend.server.cluster), 2 * OPERATION_TIMEOUT_S)
         return
     raise ProblemError(
         408, "timeout", f"the coordinator did not answer in {OPERATION_TIMEOUT_S:g} s"

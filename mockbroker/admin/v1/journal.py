@@ -10,9 +10,9 @@ import msgspec
 import trio
 
 from mockbroker.admin.bridge import ClusterBusyError, ClusterUnavailableError
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call, Stream
+from mockbroker.admin.v1.endpoint import EndpointCall, Stream
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.admin.v1.waiting import Stop, observe, watching
 from mockbroker.core.cluster import Cluster
@@ -87,19 +87,19 @@ class JournalWait(msgspec.Struct, frozen=True):
 
 
 @endpoints.get(JOURNAL, "Journal events", query=JournalQuery, problems=UNKEPT)
-async def page(api: Api, call: Call) -> JournalPage:
-    return await _found(api, call.query, call.query, "")
+async def page(backend: AdminBackend, call: EndpointCall) -> JournalPage:
+    return await _found(backend, call.query, call.query, "")
 
 
 @endpoints.delete(JOURNAL, "Remove all entries", problems=UNKEPT)
-async def clear(api: Api, _call: Call) -> None:
-    _ = api.journal  # refused without one
-    await api.cluster(_clear)
+async def clear(backend: AdminBackend, _call: EndpointCall) -> None:
+    _ = backend.journal  # refused without one
+    await backend.cluster(_clear)
 
 
 @endpoints.get(f"{JOURNAL}/last", "Number of the newest entry", problems=UNKEPT)
-async def mark(api: Api, _: Call) -> JournalMark:
-    return JournalMark(api.journal.last_seq)
+async def mark(backend: AdminBackend, _: EndpointCall) -> JournalMark:
+    return JournalMark(backend.journal.last_seq)
 
 
 @endpoints.post(
@@ -108,8 +108,8 @@ async def mark(api: Api, _: Call) -> JournalMark:
     body=JournalSearch,
     problems=UNKEPT,
 )
-async def search(api: Api, call: Call) -> JournalPage:
-    return await _found(api, call.body.match, call.body, "match")
+async def search(backend: AdminBackend, call: EndpointCall) -> JournalPage:
+    return await _found(backend, call.body.match, call.body, "match")
 
 
 @endpoints.get(
@@ -119,23 +119,23 @@ async def search(api: Api, call: Call) -> JournalPage:
     media=("text/event-stream",),
     problems=(409, 429),
 )
-async def stream(api: Api, call: Call) -> Stream[JournalEvent]:
+async def stream(backend: AdminBackend, call: EndpointCall) -> Stream[JournalEvent]:
     query: JournalQuery = call.query
-    matcher = EventMatcher(query, api.now_ms())
-    streams = api.kept(_streams)
+    matcher = EventMatcher(query, backend.now_ms())
+    streams = backend.kept(_streams)
     if streams.available_tokens < 1:
         raise ProblemError(429, "too many streams", f"at most {STREAMS_MAX} can be open")
-    lines = _follow(api, matcher, max(query.after, matcher.after_seq), streams)
+    lines = _follow(backend, matcher, max(query.after, matcher.after_seq), streams)
     return Stream(lines, "text/event-stream")
 
 
 @endpoints.post(f"{JOURNAL}/wait", "Wait for journal events", body=JournalWait, problems=(408, 409))
-async def wait(api: Api, call: Call) -> list[JournalEvent]:
+async def wait(backend: AdminBackend, call: EndpointCall) -> list[JournalEvent]:
     wanted: JournalWait = call.body
-    matcher = EventMatcher(wanted.match, api.now_ms(), "match")
+    matcher = EventMatcher(wanted.match, backend.now_ms(), "match")
     found: list[JournalEvent] = []
-    with api.limit(wanted.timeout_ms / 1000):
-        async with aclosing(_matching(api, matcher, wanted.after)) as events:
+    with backend.limit(wanted.timeout_ms / 1000):
+        async with aclosing(_matching(backend, matcher, wanted.after)) as events:
             async for event in events:
                 found.append(event)
                 if len(found) >= wanted.count:
@@ -154,29 +154,29 @@ async def wait(api: Api, call: Call) -> list[JournalEvent]:
     body_schema=lambda taken: taken.struct(Expectation),
     problems=UNKEPT,
 )
-async def check(api: Api, call: Call) -> VerificationResult:
+async def check(backend: AdminBackend, call: EndpointCall) -> VerificationResult:
     wanted = parse_expectation(call.body)
-    reader = JournalReader(api.journal, api.topic_name)
-    events = await api.read(lambda: list(reader.events(wanted.after_seq)))
-    return verify(wanted, events, api.now_ms())
+    reader = JournalReader(backend.journal, backend.topic_name)
+    events = await backend.read(lambda: list(reader.events(wanted.after_seq)))
+    return verify(wanted, events, backend.now_ms())
 
 
-def _streams(_: Api) -> trio.CapacityLimiter:
+def _streams(_: AdminBackend) -> trio.CapacityLimiter:
     return trio.CapacityLimiter(STREAMS_MAX)
 
 
 async def _found(
-    api: Api, wanted: Filter, query: JournalQuery | JournalSearch, at: str
+    backend: AdminBackend, wanted: Filter, query: JournalQuery | JournalSearch, at: str
 ) -> JournalPage:
-    matcher = EventMatcher(wanted, api.now_ms(), at)
-    reader = JournalReader(api.journal, api.topic_name)
+    matcher = EventMatcher(wanted, backend.now_ms(), at)
+    reader = JournalReader(backend.journal, backend.topic_name)
     found: list[JournalEvent] = []
     after = max(query.after, matcher.after_seq)
     # Messages are decoded only if they are shown or matched.
     messages = query.messages or matcher.needs_message
     while len(found) < query.limit:
         events, last = await _page(
-            api, reader, after, messages=messages, facts_only=matcher.facts_only
+            backend, reader, after, messages=messages, facts_only=matcher.facts_only
         )
         for event in events:
             if len(found) >= query.limit and event.seq > found[-1].seq:
@@ -188,7 +188,7 @@ async def _found(
             after = max(after, reader.last_seq)  # that of an entry without an event
             if after >= last:
                 break
-    return JournalPage(found, after, api.journal.last_seq)
+    return JournalPage(found, after, backend.journal.last_seq)
 
 
 def _clear(cluster: Cluster) -> None:
@@ -197,7 +197,7 @@ def _clear(cluster: Cluster) -> None:
 
 
 async def _page(
-    api: Api,
+    backend: AdminBackend,
     reader: JournalReader,
     after: int,
     *,
@@ -212,17 +212,17 @@ async def _page(
         events = list(reader.events(after, entries, messages=messages, facts_only=facts_only))
         if position is not None and events:
             position.has_read(events[-1].seq)
-        return events, api.journal.last_seq
+        return events, backend.journal.last_seq
 
-    return await api.read(read)
+    return await backend.read(read)
 
 
 async def _matching(
-    api: Api, matcher: EventMatcher, after: int
+    backend: AdminBackend, matcher: EventMatcher, after: int
 ) -> AsyncGenerator[JournalEvent, None]:
     """All matching events, past ones first, without an end."""
-    journal = api.journal
-    reader = JournalReader(journal, api.topic_name)
+    journal = backend.journal
+    reader = JournalReader(journal, backend.topic_name)
     position: ReaderPosition | None = None
 
     def follow(changed: Callable[[], None]) -> Stop:
@@ -236,10 +236,10 @@ async def _matching(
 
         return stop
 
-    async with watching(api, follow) as signal:
+    async with watching(backend, follow) as signal:
         while True:
             try:
-                events, last = await _page(api, reader, after, messages=True, position=position)
+                events, last = await _page(backend, reader, after, messages=True, position=position)
             except ClusterBusyError:
                 continue  # the head of the answer is sent: there is nothing to say but later
             for event in events:
@@ -251,7 +251,7 @@ async def _matching(
 
 
 async def _follow(
-    api: Api, matcher: EventMatcher, after: int, streams: trio.CapacityLimiter
+    backend: AdminBackend, matcher: EventMatcher, after: int, streams: trio.CapacityLimiter
 ) -> AsyncIterator[bytes]:
     """The lines of a stream of server-sent events.
 
@@ -265,7 +265,7 @@ async def _follow(
         return
     try:
         yield b": mockbroker journal\n\n"
-        async with aclosing(_matching(api, matcher, after)) as events:
+        async with aclosing(_matching(backend, matcher, after)) as events:
             async for event in events:
                 yield from_event(event)
     except ClusterUnavailableError:

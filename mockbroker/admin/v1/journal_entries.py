@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call, Stream
+from mockbroker.admin.v1.endpoint import EndpointCall, Stream
 from mockbroker.pipeline.saved import SavedJournal
 from mockbroker.pipeline.spool.format import SpoolEntry, encode
 from mockbroker.pipeline.spool.run_entries import finished_run
@@ -23,16 +23,16 @@ endpoints = ApiEndpoints()
     media=(MEDIA_TYPE,),
     problems=(409,),
 )
-async def entries(api: Api, _: Call) -> Stream[bytes]:
-    return Stream(_encoded(await exported(api)), MEDIA_TYPE)
+async def entries(backend: AdminBackend, _: EndpointCall) -> Stream[bytes]:
+    return Stream(_encoded(await exported(backend)), MEDIA_TYPE)
 
 
-async def exported(api: Api) -> list[SpoolEntry]:
+async def exported(backend: AdminBackend) -> list[SpoolEntry]:
     """All entries of the journal, as a run that ends now."""
-    journal = api.journal
+    journal = backend.journal
     if isinstance(journal, SavedJournal):
         return journal.run
-    return await api.cluster(
+    return await backend.cluster(
         lambda cluster: finished_run(cluster, journal, cluster.cluster_id, time.time_ns())
     )
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call
+from mockbroker.admin.v1.endpoint import EndpointCall
 from mockbroker.admin.v1.frames import FrameView, frame_view
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.cluster import Cluster
@@ -52,7 +52,7 @@ class EntryView(msgspec.Struct, frozen=True):
     frame: FrameView | None
 
 
-class LinkView(msgspec.Struct, frozen=True):
+class RelatedEntryView(msgspec.Struct, frozen=True):
     """Another entry that is connected with this one.
 
     `relation` is "request", "response", "append", "deliver", "completes" (a parked request of
@@ -73,7 +73,7 @@ class RuleReasonView(msgspec.Struct, frozen=True):
     why: str
 
 
-class LinksView(msgspec.Struct, frozen=True):
+class RelatedEntriesView(msgspec.Struct, frozen=True):
     """Causes and effects of an entry, and the rules for a request.
 
     `left_out` counts effects beyond 200. The reasons are those of the rules now in force, by the
@@ -81,23 +81,23 @@ class LinksView(msgspec.Struct, frozen=True):
     """
 
     seq: int
-    causes: list[LinkView]
-    effects: list[LinkView]
+    causes: list[RelatedEntryView]
+    effects: list[RelatedEntryView]
     left_out: int
     rules: list[RuleReasonView]
 
 
 @endpoints.get(ENTRY, "One journal entry, with its bytes field by field", problems=PROBLEMS)
-async def show(api: Api, call: Call) -> EntryView:
+async def show(backend: AdminBackend, call: EndpointCall) -> EntryView:
     seq = call.path["seq"]
-    part = await _part(api, seq, seq)
-    entry = _known(api, part, seq)
+    part = await _part(backend, seq, seq)
+    entry = _known(backend, part, seq)
 
     def opened() -> EntryView:
         reader = JournalReader(part, part.topic_name)
         return EntryView(seq, list(reader.open(entry)), frame_view(entry))
 
-    return await api.compute(opened)
+    return await backend.compute(opened)
 
 
 @endpoints.get(
@@ -105,17 +105,17 @@ async def show(api: Api, call: Call) -> EntryView:
     "Causes and effects of a journal entry, and what the rules made of it",
     problems=PROBLEMS,
 )
-async def links(api: Api, call: Call) -> LinksView:
+async def links(backend: AdminBackend, call: EndpointCall) -> RelatedEntriesView:
     seq = call.path["seq"]
-    part = await _part(api, seq, seq + SEARCHED_ENTRIES)
-    entry = _known(api, part, seq)
+    part = await _part(backend, seq, seq + SEARCHED_ENTRIES)
+    entry = _known(backend, part, seq)
     if isinstance(entry, FactEntry) and "effects_after" in entry.facts:
-        part = await _part(api, entry.facts["effects_after"] + 1, seq)
-    found = await api.compute(lambda: _Links(part, entry).view())
-    if isinstance(entry, RequestEntry) and not isinstance(api.journal, SavedJournal):
+        part = await _part(backend, entry.facts["effects_after"] + 1, seq)
+    found = await backend.compute(lambda: _Links(part, entry).view())
+    if isinstance(entry, RequestEntry) and not isinstance(backend.journal, SavedJournal):
         client = part.connection(entry.connection_id)
         names = {name for link in found.effects for name in _fired(part.entry(link.seq))}
-        rules = await api.cluster(lambda cluster: rule_reasons(cluster, entry, client, names))
+        rules = await backend.cluster(lambda cluster: rule_reasons(cluster, entry, client, names))
         return msgspec.structs.replace(found, rules=rules)
     return found
 
@@ -130,18 +130,18 @@ def _fired(effect: Entry | None) -> Iterable[str]:
     return ()
 
 
-async def _part(api: Api, seq: int, until: int) -> JournalSlice | SavedPart:
+async def _part(backend: AdminBackend, seq: int, until: int) -> JournalSlice | SavedPart:
     """The journal from an entry on, with the request that it answers or that caused it."""
-    journal = api.journal
+    journal = backend.journal
     if isinstance(journal, SavedJournal):
         return journal.part(seq - 1, until)
-    return await api.read(lambda: _slice(api, journal, seq, until))
+    return await backend.read(lambda: _slice(backend, journal, seq, until))
 
 
-def _slice(api: Api, journal: Journal, seq: int, until: int) -> JournalSlice:
+def _slice(backend: AdminBackend, journal: Journal, seq: int, until: int) -> JournalSlice:
     entry = journal.entry(seq)
     requested = [] if entry is None else list(_causes(entry))
-    return slice_of(journal, api.topic_name, seq - 1, until, requested)
+    return slice_of(journal, backend.topic_name, seq - 1, until, requested)
 
 
 def _causes(entry: Entry) -> Iterator[int]:
@@ -156,10 +156,10 @@ def _causes(entry: Entry) -> Iterator[int]:
         yield entry.facts.get("request_seq", 0)
 
 
-def _known(api: Api, part: JournalSlice | SavedPart, seq: int) -> Entry:
+def _known(backend: AdminBackend, part: JournalSlice | SavedPart, seq: int) -> Entry:
     entry = part.entry(seq)
     if entry is None:
-        journal = api.journal
+        journal = backend.journal
         raise ProblemError(
             404,
             "not found",
@@ -175,18 +175,18 @@ class _Links:
         self._part = part
         self._entry = entry
         self._reader = JournalReader(part, part.topic_name)
-        self._effects: list[LinkView] = []
+        self._effects: list[RelatedEntryView] = []
         self._left_out = 0
 
-    def view(self) -> LinksView:
+    def view(self) -> RelatedEntriesView:
         causes = [self._link(relation, each) for relation, each in self._causes()]
         self._find_effects()
-        return LinksView(self._entry.seq, causes, self._effects, self._left_out, [])
+        return RelatedEntriesView(self._entry.seq, causes, self._effects, self._left_out, [])
 
-    def _link(self, relation: str, entry: Entry) -> LinkView:
+    def _link(self, relation: str, entry: Entry) -> RelatedEntryView:
         event = next(self._reader.open(entry, messages=False))
         text = one_line(event).partition(" ")[2]
-        return LinkView(relation or event.kind, entry.seq, event.kind, text)
+        return RelatedEntryView(relation or event.kind, entry.seq, event.kind, text)
 
     def _causes(self) -> Iterator[tuple[str, Entry]]:
         for seq in dict.fromkeys(_causes(self._entry)):

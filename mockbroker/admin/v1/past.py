@@ -7,21 +7,21 @@ from typing import Annotated, Literal
 import msgspec
 import trio
 
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call
+from mockbroker.admin.v1.endpoint import EndpointCall
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.journal.journal import Journal
 from mockbroker.core.journal.slices import JournalSlice, slice_of
 from mockbroker.core.validation import INT_MAX, Count64, Range
 from mockbroker.core.views.configs import OwnConfigsView
 from mockbroker.pipeline.past import views
+from mockbroker.pipeline.past.checkpoints import Checkpoints, members_of
 from mockbroker.pipeline.past.group_history import (
     ASSIGNMENTS_MAX,
     GroupHistory,
     GroupHistoryView,
 )
-from mockbroker.pipeline.past.history import History, members_of
 from mockbroker.pipeline.past.image import CapturedImage, PastCluster, capture
 from mockbroker.pipeline.past.members import MEMBER_APIS
 from mockbroker.pipeline.saved import SavedJournal, SavedPart
@@ -85,7 +85,7 @@ class PastStateView(msgspec.Struct, frozen=True):
     open_transactions: list[views.PastOpenTransactionView] | None
 
 
-class HistoryQuery(msgspec.Struct, frozen=True):
+class GroupHistoryQuery(msgspec.Struct, frozen=True):
     """At most so many `points` of the lag in each partition, and so many of the `newest` states,
     assignments and commits.
     """
@@ -97,9 +97,9 @@ class HistoryQuery(msgspec.Struct, frozen=True):
 class Past:
     """Images of the past of one journal, one at a time."""
 
-    def __init__(self, api: Api) -> None:
-        self._api = api
-        self._history = History()
+    def __init__(self, backend: AdminBackend) -> None:
+        self._backend = backend
+        self._checkpoints = Checkpoints()
         self._lock = trio.Lock()
         # The histories of groups that were asked for last, which go on where they ended.
         self._groups: dict[str, GroupHistory] = {}
@@ -109,10 +109,10 @@ class Past:
         async with self._lock:
             return await self._image(seq)
 
-    async def group(self, group: str, query: HistoryQuery) -> GroupHistoryView:
+    async def group(self, group: str, query: GroupHistoryQuery) -> GroupHistoryView:
         """The history of a group in the newest entries."""
         async with self._lock:
-            journal = self._api.journal
+            journal = self._backend.journal
             last_seq = journal.last_seq
             known = self._groups.pop(group, None)
             if known is None or known.last_seq < journal.first_seq - 1:
@@ -125,27 +125,29 @@ class Past:
                 found.add(entries.facts(MEMBER_APIS), members_of(entries), last_seq)
                 return found.view(query.points, query.newest)
 
-            view = await self._api.compute(add)
+            view = await self._backend.compute(add)
             self._groups[group] = found
             while len(self._groups) > GROUPS_KEPT_MAX:
                 self._groups.pop(next(iter(self._groups)))
             return view
 
     async def _image(self, seq: int) -> PastCluster:
-        journal = self._api.journal
-        after = self._history.needed_after(seq, journal.first_seq)
-        if not self._history.has_begun(after):
+        journal = self._backend.journal
+        after = self._checkpoints.needed_after(seq, journal.first_seq)
+        if not self._checkpoints.has_begun(after):
             await self._begin(journal)
-            after = self._history.needed_after(seq, journal.first_seq)
+            after = self._checkpoints.needed_after(seq, journal.first_seq)
         entries = await self.entries(after, seq)
-        return await self._api.compute(lambda: self._history.image_at(entries, seq))
+        return await self._backend.compute(lambda: self._checkpoints.image_at(entries, seq))
 
     async def entries(self, after: int, until: int | None) -> JournalSlice | SavedPart:
         """The entries behind number `after`."""
-        journal = self._api.journal
+        journal = self._backend.journal
         if isinstance(journal, SavedJournal):
             return journal.part(after, INT_MAX if until is None else until)
-        return await self._api.read(lambda: slice_of(journal, self._api.topic_name, after, until))
+        return await self._backend.read(
+            lambda: slice_of(journal, self._backend.topic_name, after, until)
+        )
 
     async def _begin(self, journal: Journal | SavedJournal) -> None:
         captured: CapturedImage | None
@@ -153,20 +155,20 @@ class Past:
         if isinstance(journal, SavedJournal):
             captured, entries = journal.image, journal.part(0, INT_MAX)
         else:
-            captured, entries = await self._api.cluster(
-                lambda cluster: (capture(cluster), slice_of(journal, self._api.topic_name))
+            captured, entries = await self._backend.cluster(
+                lambda cluster: (capture(cluster), slice_of(journal, self._backend.topic_name))
             )
-        await self._api.compute(lambda: self._history.begin(entries, captured))
+        await self._backend.compute(lambda: self._checkpoints.begin(entries, captured))
 
 
 @endpoints.get(
     "/v1/journal/groups/{group:path}",
     "History of a group: states, assignments, commits, lag",
-    query=HistoryQuery,
+    query=GroupHistoryQuery,
     problems=(409,),
 )
-async def group(api: Api, call: Call) -> GroupHistoryView:
-    return await api.kept(Past).group(call.path["group"], call.query)
+async def group(backend: AdminBackend, call: EndpointCall) -> GroupHistoryView:
+    return await backend.kept(Past).group(call.path["group"], call.query)
 
 
 @endpoints.get(
@@ -175,21 +177,21 @@ async def group(api: Api, call: Call) -> GroupHistoryView:
     query=StateQuery,
     problems=(404, 409),
 )
-async def state(api: Api, call: Call) -> PastStateView:
+async def state(backend: AdminBackend, call: EndpointCall) -> PastStateView:
     query: StateQuery = call.query
-    journal = api.journal
+    journal = backend.journal
     first_seq, last_seq = journal.first_seq, journal.last_seq
     seq = last_seq if query.seq is None else query.seq
     if not first_seq - 1 <= seq <= last_seq:
         raise ProblemError(
             404, "not found", f"the journal has entries {first_seq} to {last_seq}, not {seq}"
         )
-    image = await api.kept(Past).image(seq)
+    image = await backend.kept(Past).image(seq)
     parts = PARTS if query.parts is None else query.parts
     cluster_id = journal.started.cluster_id if isinstance(journal, SavedJournal) else None
     if cluster_id is None:
-        cluster_id = await api.cluster(lambda cluster: cluster.cluster_id)
-    return await api.compute(
+        cluster_id = await backend.cluster(lambda cluster: cluster.cluster_id)
+    return await backend.compute(
         lambda: _view(image, seq, (first_seq, last_seq), cluster_id, parts, query)
     )
 

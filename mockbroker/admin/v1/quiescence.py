@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call
+from mockbroker.admin.v1.endpoint import EndpointCall
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.admin.v1.waiting import Stop, until
 from mockbroker.core.cluster import Cluster
@@ -38,7 +38,7 @@ class SettledView(msgspec.Struct, frozen=True):
     body=SettleWait,
     problems=(408,),
 )
-async def settle(api: Api, call: Call) -> SettledView:
+async def settle(backend: AdminBackend, call: EndpointCall) -> SettledView:
     wanted: SettleWait = call.body
     # The first rest counts: a busy cluster may have gone on before the endpoint looks.
     rests: list[SettledView] = []
@@ -51,9 +51,9 @@ async def settle(api: Api, call: Call) -> SettledView:
 
         return QuiescenceWatch(cluster, settled).stop
 
-    view = await until(api, start, lambda _: next(iter(rests), None), wanted.timeout_ms / 1000)
+    view = await until(backend, start, lambda _: next(iter(rests), None), wanted.timeout_ms / 1000)
     if view is None:
-        reasons = await api.cluster(unsettled)
+        reasons = await backend.cluster(unsettled)
         found = "; ".join(reasons[:REASONS_MAX]) or "it is by now"
         raise ProblemError(408, "timeout", f"not at rest in {wanted.timeout_ms} ms: {found}")
     return view

@@ -10,9 +10,9 @@ from typing import Annotated, Any, NamedTuple, cast
 
 import msgspec
 
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call, Line, LineError
+from mockbroker.admin.v1.endpoint import EndpointCall, Line, LineError
 from mockbroker.admin.v1.problems import Problem, ProblemError, problem_of
 from mockbroker.admin.v1.waiting import until
 from mockbroker.core.cluster import Cluster
@@ -127,12 +127,12 @@ def _schema(taken: InputSchemas) -> dict[str, Any]:
     created=True,
     problems=(404, 408, 409),
 )
-async def append(api: Api, call: Call) -> list[AppendedRecord] | AppendedLines:
+async def append(backend: AdminBackend, call: EndpointCall) -> list[AppendedRecord] | AppendedLines:
     records = _given(call.body) if call.lines is None else []
-    appender = await api.cluster(lambda cluster: Appender(cluster, call.path["topic"]))
+    appender = await backend.cluster(lambda cluster: Appender(cluster, call.path["topic"]))
     if call.lines is not None:
-        return await _append_lines(api, appender, call.lines)
-    return [AppendedRecord(*each) for each in await _append(api, appender, records)]
+        return await _append_lines(backend, appender, call.lines)
+    return [AppendedRecord(*each) for each in await _append(backend, appender, records)]
 
 
 @endpoints.view(
@@ -153,7 +153,7 @@ def read(
 
 
 @endpoints.post(f"{RECORDS}/wait", "Wait until it holds so many records", body=RecordsWait)
-async def wait(api: Api, call: Call) -> RecordsView:
+async def wait(backend: AdminBackend, call: EndpointCall) -> RecordsView:
     wanted: RecordsWait = call.body
     topic: str = call.path["topic"]
 
@@ -162,13 +162,13 @@ async def wait(api: Api, call: Call) -> RecordsView:
         return count if count >= wanted.count else None
 
     count = await until(
-        api,
+        backend,
         lambda cluster, changed: TopicWatch(cluster, topic, wanted.count, changed).stop,
         enough,
         wanted.timeout_ms / 1000,
     )
     if count is None:
-        count = await api.cluster(lambda cluster: record_count(cluster, topic))
+        count = await backend.cluster(lambda cluster: record_count(cluster, topic))
     return RecordsView(count)
 
 
@@ -184,11 +184,13 @@ def _given(body: object) -> list[Placed]:
     return [(each.partition, _record(each, f"{at}[{n}]")) for n, each in enumerate(given)]
 
 
-async def _append_lines(api: Api, appender: Appender, lines: AsyncIterator[Line]) -> AppendedLines:
+async def _append_lines(
+    backend: AdminBackend, appender: Appender, lines: AsyncIterator[Line]
+) -> AppendedLines:
     counts: Counter[int] = Counter()
     async for part in _in_parts(lines):
         try:
-            places = await _append(api, appender, part.records)
+            places = await _append(backend, appender, part.records)
         except ProblemError as refused:
             raise _of_lines(refused.problem, part.first, part.last, counts) from None
         counts.update(partition for partition, _ in places)
@@ -198,11 +200,13 @@ async def _append_lines(api: Api, appender: Appender, lines: AsyncIterator[Line]
     return AppendedLines(counts.total(), dict(sorted(counts.items())))
 
 
-async def _append(api: Api, appender: Appender, records: Sequence[Placed]) -> list[tuple[int, int]]:
+async def _append(
+    backend: AdminBackend, appender: Appender, records: Sequence[Placed]
+) -> list[tuple[int, int]]:
     """Append, and wait until the records are replicated. Raises ProblemError."""
     try:
-        with api.limit(APPEND_TIMEOUT_S):
-            return await api.run(lambda: appender.append(records), 2 * APPEND_TIMEOUT_S)
+        with backend.limit(APPEND_TIMEOUT_S):
+            return await backend.run(lambda: appender.append(records), 2 * APPEND_TIMEOUT_S)
     except AppendError as error:
         problem = problem_of(error.error)
         assert problem is not None

@@ -8,7 +8,7 @@ from starlette.routing import Route
 
 from mockbroker.admin.bridge import Bridge
 from mockbroker.admin.target import AdminTarget
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.dispatch import routes
 from mockbroker.admin.v1.endpoint import Endpoint
 from mockbroker.admin.v1.endpoints import ENDPOINTS
@@ -18,10 +18,10 @@ from mockbroker.admin.v1.service import Described, Probed, descriptions, probes
 ALL_ENDPOINTS: tuple[Endpoint[Any], ...] = (*ENDPOINTS, *probes, *descriptions)
 
 
-def saved_routes(api: Api) -> list[Route]:
+def saved_routes(backend: AdminBackend) -> list[Route]:
     """The routes of a saved journal. Those of the cluster refuse each request."""
     described = Described([*descriptions, *ENDPOINTS])
-    return [*routes(ENDPOINTS, api), *routes(descriptions, described)]
+    return [*routes(ENDPOINTS, backend), *routes(descriptions, described)]
 
 
 def probe_routes(target: AdminTarget, bridge: Bridge) -> list[Route]:
@@ -29,11 +29,11 @@ def probe_routes(target: AdminTarget, bridge: Bridge) -> list[Route]:
     return routes(probes, Probed(target, bridge))
 
 
-def all_routes(target: AdminTarget, bridge: Bridge, api: Api) -> list[Route]:
+def all_routes(target: AdminTarget, bridge: Bridge, backend: AdminBackend) -> list[Route]:
     """The routes of the admin server."""
     described = Described([*descriptions, *ENDPOINTS, *probes])
     return [
-        *routes(ENDPOINTS, api),
+        *routes(ENDPOINTS, backend),
         *probe_routes(target, bridge),
         *routes(descriptions, described),
     ]

@@ -12,7 +12,7 @@ import msgspec
 from mockbroker.admin import metrics
 from mockbroker.admin.bridge import Bridge
 from mockbroker.admin.target import AdminTarget
-from mockbroker.admin.v1.endpoint import TAGS, Call, Endpoint, Endpoints, Text
+from mockbroker.admin.v1.endpoint import TAGS, Endpoint, EndpointCall, Endpoints, Text
 from mockbroker.admin.v1.openapi import document
 
 NAME = "mockbroker"
@@ -26,7 +26,7 @@ class Health(msgspec.Struct, frozen=True):
     uptime_ms: int
 
 
-class Link(msgspec.Struct, frozen=True):
+class EndpointSummary(msgspec.Struct, frozen=True):
     """An endpoint of the API."""
 
     method: str
@@ -40,7 +40,7 @@ class Index(msgspec.Struct, frozen=True):
     name: str
     version: str
     openapi: str
-    endpoints: dict[str, list[Link]]
+    endpoints: dict[str, list[EndpointSummary]]
 
 
 class Probed(NamedTuple):
@@ -67,30 +67,30 @@ descriptions = Endpoints[Described]()
 
 
 @probes.get("/healthz", "Health of the cluster", query=None)
-async def healthz(probed: Probed, _: Call) -> Health:
+async def healthz(probed: Probed, _: EndpointCall) -> Health:
     found = await probed.bridge.call(probed.target.metrics)
     return Health("ok", found.brokers, found.uptime_ms)
 
 
 @probes.get("/metrics", "Metrics in Prometheus' text format", query=None, media=("text/plain",))
-async def scrape(probed: Probed, _: Call) -> Text:
+async def scrape(probed: Probed, _: EndpointCall) -> Text:
     found = await probed.bridge.call(probed.target.metrics)
     return Text(metrics.render(found), metrics.CONTENT_TYPE)
 
 
 @descriptions.get("/", "Index of the API", query=None)
-async def show_index(described: Described, _: Call) -> Index:
+async def show_index(described: Described, _: EndpointCall) -> Index:
     return index(described.endpoints)
 
 
 @descriptions.get("/openapi.json", "This OpenAPI document", query=None)
-async def openapi(described: Described, _: Call) -> dict[str, Any]:
+async def openapi(described: Described, _: EndpointCall) -> dict[str, Any]:
     return described.document
 
 
 def index(endpoints: Sequence[Endpoint[Any]]) -> Index:
-    by_tag: dict[str, list[Link]] = {tag: [] for tag in TAGS}
+    by_tag: dict[str, list[EndpointSummary]] = {tag: [] for tag in TAGS}
     for each in endpoints:
         method, path = each.key
-        by_tag[each.tag].append(Link(method, path, each.summary))
+        by_tag[each.tag].append(EndpointSummary(method, path, each.summary))
     return Index(NAME, version(NAME), "/openapi.json", by_tag)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call, Nothing
+from mockbroker.admin.v1.endpoint import EndpointCall, Nothing
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.snapshot.restore import KEEP, Producers
 from mockbroker.core.validation import Length, nearest
@@ -46,49 +46,49 @@ class SnapshotView(msgspec.Struct, frozen=True):
 
 
 @endpoints.get("/v1/snapshots", "Snapshots")
-async def show(api: Api, _: Call) -> list[SnapshotView]:
-    return [SnapshotView(name, taken_ms) for name, (taken_ms, _) in api.kept(_taken).items()]
+async def show(backend: AdminBackend, _: EndpointCall) -> list[SnapshotView]:
+    return [SnapshotView(name, taken_ms) for name, (taken_ms, _) in backend.kept(_taken).items()]
 
 
 @endpoints.post("/v1/snapshot", "Take a snapshot", body=SnapshotName, created=True, problems=(409,))
-async def take(api: Api, call: Call) -> SnapshotView:
+async def take(backend: AdminBackend, call: EndpointCall) -> SnapshotView:
     name: str = call.body.name
-    taken = api.kept(_taken)
+    taken = backend.kept(_taken)
     if name not in taken and len(taken) >= SNAPSHOTS_MAX:
         raise ProblemError(409, "too many", f"at most {SNAPSHOTS_MAX} snapshots can exist")
-    server = api.server
-    taken[name] = await api.cluster(lambda _: (server.clock.now_ms(), server.snapshots.take()))
+    server = backend.server
+    taken[name] = await backend.cluster(lambda _: (server.clock.now_ms(), server.snapshots.take()))
     return SnapshotView(name, taken[name][0])
 
 
 @endpoints.delete("/v1/snapshots/{name}", "Delete a snapshot", problems=(404,))
-async def drop(api: Api, call: Call) -> None:
-    _named(api, call.path["name"])
-    del api.kept(_taken)[call.path["name"]]
+async def drop(backend: AdminBackend, call: EndpointCall) -> None:
+    _named(backend, call.path["name"])
+    del backend.kept(_taken)[call.path["name"]]
 
 
 @endpoints.post("/v1/restore", "Restore a snapshot", body=Restore, problems=(404, 409))
-async def restore(api: Api, call: Call) -> None:
+async def restore(backend: AdminBackend, call: EndpointCall) -> None:
     wanted: Restore = call.body
-    image = _named(api, wanted.name)
+    image = _named(backend, wanted.name)
     try:
-        await api.cluster(lambda _: api.server.snapshots.restore(image, wanted.producers))
+        await backend.cluster(lambda _: backend.server.snapshots.restore(image, wanted.producers))
     except ServerError as error:
         raise ProblemError(409, "impossible", str(error)) from None
 
 
 @endpoints.post("/v1/reset", "Reset the cluster to its start", body=Nothing)
-async def reset(api: Api, _: Call) -> None:
-    await api.cluster(lambda _: api.server.snapshots.reset())
+async def reset(backend: AdminBackend, _: EndpointCall) -> None:
+    await backend.cluster(lambda _: backend.server.snapshots.reset())
 
 
-def _taken(_: Api) -> dict[str, tuple[int, ClusterImage]]:
+def _taken(_: AdminBackend) -> dict[str, tuple[int, ClusterImage]]:
     """The snapshots of a cluster with their times. They last as long as the cluster."""
     return {}
 
 
-def _named(api: Api, name: str) -> ClusterImage:
-    taken = api.kept(_taken)
+def _named(backend: AdminBackend, name: str) -> ClusterImage:
+    taken = backend.kept(_taken)
     if name not in taken:
         hint = nearest(name, taken) if taken else "; there is none"
         raise ProblemError(404, "not found", f"unknown snapshot {name!r}{hint}")

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Annotated, TypeVar
 
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call
+from mockbroker.admin.v1.endpoint import EndpointCall
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.journal.filters import EventMatcher, Filter
 from mockbroker.core.journal.slices import JournalSlice, slice_of
@@ -47,24 +47,24 @@ _FILTERS = frozenset(Filter.__struct_fields__)
     query=TimelineQuery,
     problems=(409,),
 )
-async def show(api: Api, call: Call) -> TimelineView:
+async def show(backend: AdminBackend, call: EndpointCall) -> TimelineView:
     wanted: TimelineQuery = call.query
-    journal = api.journal
+    journal = backend.journal
     last_seq = journal.last_seq if wanted.until is None else min(wanted.until, journal.last_seq)
     after = max(last_seq - WINDOW_ENTRIES, 0) if wanted.after is None else wanted.after
     first_seq = journal.first_seq
     matcher = None
     if any(getattr(wanted, name) is not None for name in _FILTERS):
-        matcher = EventMatcher(wanted, api.now_ms())
+        matcher = EventMatcher(wanted, backend.now_ms())
     held: dict[int, int] = {}
     window: JournalSlice | SavedPart
     if isinstance(journal, SavedJournal):
         window = journal.part(after, last_seq)
     else:
-        held = await api.cluster(_held)
+        held = await backend.cluster(_held)
         requested = [] if wanted.after is not None else list(held)
-        window = await api.read(
-            lambda: slice_of(journal, api.topic_name, after, last_seq, requested)
+        window = await backend.read(
+            lambda: slice_of(journal, backend.topic_name, after, last_seq, requested)
         )
 
     def make() -> TimelineView:
@@ -76,7 +76,7 @@ async def show(api: Api, call: Call) -> TimelineView:
             wanted.limit, max(window.last_seq, after), window.first_seq, first_seq, last_seq
         )
 
-    return await api.compute(make)
+    return await backend.compute(make)
 
 
 def _in_turns(entries: Iterable[T]) -> Iterator[T]:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import Call
+from mockbroker.admin.v1.endpoint import EndpointCall
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.configs.alter import alter_incrementally, set_or_deleted
 from mockbroker.core.errors import ApiError
@@ -49,8 +49,8 @@ class AlterTopic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @endpoints.post(TOPICS, "Create a topic", body=NewTopic, created=True, problems=REFUSED)
-async def create(api: Api, call: Call) -> TopicView:
-    return await api.cluster(lambda cluster: _create(cluster, call.body))
+async def create(backend: AdminBackend, call: EndpointCall) -> TopicView:
+    return await backend.cluster(lambda cluster: _create(cluster, call.body))
 
 
 @endpoints.patch(
@@ -59,16 +59,16 @@ async def create(api: Api, call: Call) -> TopicView:
     body=AlterTopic,
     problems=REFUSED,
 )
-async def alter(api: Api, call: Call) -> TopicView:
-    return await api.cluster(lambda cluster: _alter(cluster, call.path["topic"], call.body))
+async def alter(backend: AdminBackend, call: EndpointCall) -> TopicView:
+    return await backend.cluster(lambda cluster: _alter(cluster, call.path["topic"], call.body))
 
 
 @endpoints.delete(f"{TOPICS}/{{topic}}", "Delete a topic", problems=REFUSED)
-async def delete(api: Api, call: Call) -> None:
+async def delete(backend: AdminBackend, call: EndpointCall) -> None:
     def carry_out(cluster: Cluster) -> None:
         cluster.delete_topic(topic_of(cluster, call.path["topic"]).name)
 
-    await api.cluster(carry_out)
+    await backend.cluster(carry_out)
 
 
 def _create(cluster: Cluster, wanted: NewTopic) -> TopicView:

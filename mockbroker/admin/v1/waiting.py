@@ -9,7 +9,7 @@ from typing import TypeVar
 import trio
 
 from mockbroker.admin.bridge import ClusterUnavailableError
-from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.core.cluster import Cluster
 
 T = TypeVar("T")
@@ -48,7 +48,9 @@ class Signal:
 
 
 @asynccontextmanager
-async def watching(api: Api, start: Callable[[Callable[[], None]], Stop]) -> AsyncIterator[Signal]:
+async def watching(
+    backend: AdminBackend, start: Callable[[Callable[[], None]], Stop]
+) -> AsyncIterator[Signal]:
     """A signal that a watch sets, from now to the end of the block.
 
     `start(changed)` starts the watch, which calls `changed`, and returns the function that stops
@@ -63,15 +65,15 @@ async def watching(api: Api, start: Callable[[Callable[[], None]], Stop]) -> Asy
             each()
 
     try:
-        await api.read(lambda: started.append(start(signal.set)))
+        await backend.read(lambda: started.append(start(signal.set)))
         yield signal
     finally:
         with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):
-            await api.read(stop)
+            await backend.read(stop)
 
 
 async def until(
-    api: Api,
+    backend: AdminBackend,
     start: Callable[[Cluster, Callable[[], None]], Stop],
     find: Callable[[Cluster], T | None],
     timeout_s: float,
@@ -81,13 +83,13 @@ async def until(
     `find` runs at once and after each call of `changed` by the watch that `start(cluster, changed)`
     starts, as in `watching`.
     """
-    cluster = api.server.cluster
-    async with watching(api, lambda changed: start(cluster, changed)) as signal:
-        found = await api.cluster(find)
-        with api.limit(timeout_s):
+    cluster = backend.server.cluster
+    async with watching(backend, lambda changed: start(cluster, changed)) as signal:
+        found = await backend.cluster(find)
+        with backend.limit(timeout_s):
             while found is None:
                 await signal.wait()
-                found = await api.cluster(find)
+                found = await backend.cluster(find)
         return found
 
 

@@ -21,7 +21,7 @@ from mockbroker.core.journal.events import JournalEvent
 from mockbroker.core.journal.verify import VerificationResult, explain
 
 if TYPE_CHECKING:
-    from mockbroker.admin.v1.journal_entry import EntryView, LinksView
+    from mockbroker.admin.v1.journal_entry import EntryView, RelatedEntriesView
     from mockbroker.admin.v1.past import PastStateView
     from mockbroker.core.journal.timeline import TimelineView
     from mockbroker.pipeline.store import RunManifest
@@ -65,13 +65,13 @@ class AsyncJournal(AsyncHandle):
         found: EntryView = await self._ask("GET", "/v1/journal/entries/{seq}", at=at)
         return found
 
-    async def links(self, seq: int) -> LinksView:
+    async def links(self, seq: int) -> RelatedEntriesView:
         """The causes and effects of an entry; for a request also why each rule fired or did not.
 
         Raises UnknownNameError.
         """
         at = {"seq": seq}
-        found: LinksView = await self._ask("GET", "/v1/journal/entries/{seq}/links", at=at)
+        found: RelatedEntriesView = await self._ask("GET", "/v1/journal/entries/{seq}/links", at=at)
         return found
 
     async def state(

@@ -23,7 +23,7 @@ from mockbroker.core.journal.events import JournalEvent
 from mockbroker.core.journal.verify import VerificationResult, explain
 
 if TYPE_CHECKING:
-    from mockbroker.admin.v1.journal_entry import EntryView, LinksView
+    from mockbroker.admin.v1.journal_entry import EntryView, RelatedEntriesView
     from mockbroker.admin.v1.past import PastStateView
     from mockbroker.core.journal.timeline import TimelineView
     from mockbroker.pipeline.store import RunManifest
@@ -67,13 +67,13 @@ class Journal(Handle):
         found: EntryView = self._ask("GET", "/v1/journal/entries/{seq}", at=at)
         return found
 
-    def links(self, seq: int) -> LinksView:
+    def links(self, seq: int) -> RelatedEntriesView:
         """The causes and effects of an entry; for a request also why each rule fired or did not.
 
         Raises UnknownNameError.
         """
         at = {"seq": seq}
-        found: LinksView = self._ask("GET", "/v1/journal/entries/{seq}/links", at=at)
+        found: RelatedEntriesView = self._ask("GET", "/v1/journal/entries/{seq}/links", at=at)
         return found
 
     def state(

@@ -98,7 +98,7 @@ class EpochEnd(NamedTuple):
     end_offset: int
 
 
-class Refused(NamedTuple):
+class RefusedPartition(NamedTuple):
     """An error."""
 
     number: int
@@ -111,7 +111,7 @@ class RetryDue(NamedTuple):
     number: int
 
 
-Answer = Fetched | Diverged | OutOfRange | EpochEnd | Refused
+Answer = Fetched | Diverged | OutOfRange | EpochEnd | RefusedPartition
 Event = Follow | Halt | Answer | RetryDue
 
 
@@ -189,7 +189,7 @@ TRANSITIONS: dict[
     Diverged: (_S.DROP, _S.DROP, _S.DIVERGE, _S.DROP),
     OutOfRange: (_S.DROP, _S.DROP, _S.MOVE, _S.DROP),
     EpochEnd: (_S.DROP, _S.TRUNCATE, _S.DROP, _S.DROP),
-    Refused: (_S.DROP, _S.BACK_OFF, _S.BACK_OFF, _S.DROP),
+    RefusedPartition: (_S.DROP, _S.BACK_OFF, _S.BACK_OFF, _S.DROP),
     # During a request: the request or its response was lost.
     RetryDue: (_S.DROP, _S.RETRY, _S.RETRY, _S.RETRY),
 }
@@ -230,7 +230,7 @@ class ReplicaFetcher:
                 return [*self._move_into_range(event), *self._send()]
             case EpochEnd() if step is FetcherAction.TRUNCATE:
                 return [*self._truncate_to_divergence(event.epoch, event.end_offset), *self._send()]
-            case Refused() if step is FetcherAction.BACK_OFF:
+            case RefusedPartition() if step is FetcherAction.BACK_OFF:
                 self.state = FetcherState.WAITING
                 return [Pause(self._number)]
             case RetryDue() if step is FetcherAction.RETRY:

@@ -19,7 +19,7 @@ from mockbroker.core.replication.fetcher import (
     Fetched,
     OffsetForLeaderEpoch,
     OutOfRange,
-    Refused,
+    RefusedPartition,
 )
 from mockbroker.core.replication.network import Hop
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -65,8 +65,8 @@ class FollowerHop(Hop, Generic[Q]):
     def lost(self) -> None:
         self.manager.handle_loss(self)
 
-    def error_answer(self, error: int) -> Refused:
-        return Refused(self.fetcher_request.number, int(error))
+    def error_answer(self, error: int) -> RefusedPartition:
+        return RefusedPartition(self.fetcher_request.number, int(error))
 
     def _partition(self, node_id: int) -> Partition | None:
         """The partition in the image of one of the two brokers."""
@@ -144,7 +144,7 @@ class FetchHop(FollowerHop[Fetch]):
             case OutOfRange():
                 result.error_code = int(ErrorCode.OFFSET_OUT_OF_RANGE)
                 result.log_start_offset = answer.log_start_offset
-            case Refused(_, error):
+            case RefusedPartition(_, error):
                 result.error_code = error
             case EpochEnd():
                 raise AssertionError("this is no answer to a Fetch")
@@ -176,7 +176,7 @@ class OffsetForLeaderEpochHop(FollowerHop[OffsetForLeaderEpoch]):
         match answer:
             case EpochEnd(_, epoch, end_offset):
                 result.leader_epoch, result.end_offset = epoch, end_offset
-            case Refused(_, error):
+            case RefusedPartition(_, error):
                 result.error_code = error
             case _:
                 raise AssertionError("this is no answer to an OffsetForLeaderEpoch")

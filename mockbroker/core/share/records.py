@@ -59,28 +59,28 @@ class ShareState(NamedTuple):
         )
 
 
-class Snapshot(NamedTuple):
+class ShareSnapshot(NamedTuple):
     """A ShareSnapshot record; `state` None is the tombstone."""
 
     key: SharePartitionKey
     state: ShareState | None
 
 
-class Update(NamedTuple):
+class ShareUpdate(NamedTuple):
     """A ShareUpdate record."""
 
     key: SharePartitionKey
     state: ShareState
 
 
-ShareRecord = Snapshot | Update
+ShareRecord = ShareSnapshot | ShareUpdate
 
 
 def encode(record: ShareRecord, now_ms: int) -> Record:
     """The record with the timestamp `now_ms`."""
     key, state = record
     value: bytes | None = None
-    if isinstance(record, Update):
+    if isinstance(record, ShareUpdate):
         encoded_key = SHARE_GROUP_STATE.encode_key(messages.ShareUpdateKey(*key))
         value = SHARE_GROUP_STATE.encode_value(_update_value(record.state))
     else:
@@ -135,9 +135,11 @@ def parse(record: Record) -> ShareRecord | None:
     value = SHARE_GROUP_STATE.decode_value(key, record.value)
     if isinstance(key, messages.ShareSnapshotKey):
         share_key = SharePartitionKey(key.group_id, key.topic_id, key.partition)
-        return Snapshot(share_key, None if value is None else _snapshot_state(value))
+        return ShareSnapshot(share_key, None if value is None else _snapshot_state(value))
     if isinstance(key, messages.ShareUpdateKey) and value is not None:
-        return Update(SharePartitionKey(key.group_id, key.topic_id, key.partition), _state(value))
+        return ShareUpdate(
+            SharePartitionKey(key.group_id, key.topic_id, key.partition), _state(value)
+        )
     return None
 
 

@@ -24,9 +24,9 @@ from mockbroker.core.share.records import (
     UNKNOWN_COUNT,
     SharePartitionKey,
     ShareRecord,
+    ShareSnapshot,
     ShareState,
-    Snapshot,
-    Update,
+    ShareUpdate,
     encode,
     parse,
 )
@@ -107,7 +107,7 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
     def _apply(self, record: ShareRecord, offset: int) -> None:
         key = record.key
         entry = self.entries.get(key)
-        if isinstance(record, Update):
+        if isinstance(record, ShareUpdate):
             update = record.state
             if entry is None:
                 entry = Entry(update, update.leader_epoch, _NEVER_SEEN, 1, None)
@@ -194,7 +194,7 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
             created_ms=now_ms,
             written_ms=now_ms,
         )
-        self._store(INITIALIZE, Snapshot(key, state), INITIALIZE.result(key.partition), then)
+        self._store(INITIALIZE, ShareSnapshot(key, state), INITIALIZE.result(key.partition), then)
 
     def write_state(
         self, key: SharePartitionKey, row: writing.PartitionData, then: Callable[[Result], None]
@@ -265,7 +265,7 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
     def delete(self, key: SharePartitionKey, _row: Row, then: Callable[[Result], None]) -> None:
         """DeleteShareGroupState: write a tombstone, if there is a state."""
         if key in self.entries:
-            self._store(DELETE, Snapshot(key, None), DELETE.result(key.partition), then)
+            self._store(DELETE, ShareSnapshot(key, None), DELETE.result(key.partition), then)
         else:
             self._answer(DELETE, DELETE.result(key.partition), then)
 
@@ -287,7 +287,7 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
         now_ms = self._runtime.now_ms()
         self._append(
             [
-                Snapshot(
+                ShareSnapshot(
                     key,
                     state._replace(snapshot_epoch=state.snapshot_epoch + 1, written_ms=now_ms),
                 )
@@ -298,7 +298,9 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
 
     def topics_deleted(self, topic_ids: Collection[bytes]) -> None:
         """Write tombstones for the share partitions of deleted topics."""
-        self._append([Snapshot(key, None) for key in self.entries if key.topic_id in topic_ids])
+        self._append(
+            [ShareSnapshot(key, None) for key in self.entries if key.topic_id in topic_ids]
+        )
 
     @property
     def last_redundant_offset(self) -> int | None:
@@ -334,10 +336,10 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
         A snapshot combines the batches of the request, as they are, with those so far.
         """
         if entry.updates < self.updates_max:
-            return Update(key, update)
+            return ShareUpdate(key, update)
         now_ms = self._runtime.now_ms()
         state = entry.state.merged(update._replace(batches=tuple(batches)))
-        return Snapshot(
+        return ShareSnapshot(
             key,
             state._replace(
                 snapshot_epoch=state.snapshot_epoch + 1,

@@ -51,7 +51,7 @@ class UnverifiedBatch(NamedTuple):
     sequence: int
 
 
-class VerificationResult(NamedTuple):
+class VerifiedPartitions(NamedTuple):
     """The error codes of refused partitions, and the guards of the others."""
 
     errors: dict[TopicPartition, int]
@@ -99,10 +99,10 @@ class PartitionVerification:
         )
 
     def start(
-        self, batches: Sequence[UnverifiedBatch], done: Callable[[VerificationResult], None]
+        self, batches: Sequence[UnverifiedBatch], done: Callable[[VerifiedPartitions], None]
     ) -> None:
         """Verify the batches that open a transaction; `done` is called with the result."""
-        result = VerificationResult({}, {})
+        result = VerifiedPartitions({}, {})
         wanted: list[TopicPartition] = []
         for partition, sequence in batches:
             key = (partition.topic.name, partition.index)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, Place, RunClient, RunState
-from mockbroker.pipeline.convert.readers import Reader
+from mockbroker.pipeline.convert.readers import ReaderIdentity
 from mockbroker.pipeline.convert.recent import Recent
 
 
@@ -49,7 +49,7 @@ class ReadSpans:
         exchange: ConvertedExchange,
         place: Place,
         offset: int,
-        reader: Reader,
+        reader: ReaderIdentity,
         *,
         failed: bool,
     ) -> ReadSpan:

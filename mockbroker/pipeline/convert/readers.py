@@ -33,7 +33,7 @@ Assigned = tuple[str, int]
 GROUP_KEY = 0  # FindCoordinator's key type of a group
 
 
-class Reader(NamedTuple):
+class ReaderIdentity(NamedTuple):
     """The group and member of a Fetch, as far as they are certain; else the possible members."""
 
     group: str | None = None
@@ -41,7 +41,7 @@ class Reader(NamedTuple):
     candidates: tuple[str, ...] = ()
 
 
-UNKNOWN = Reader()
+UNKNOWN = ReaderIdentity()
 
 
 class Member:
@@ -287,7 +287,7 @@ class GroupReaders:
             and (connection.group is None or member.group == connection.group)
         ]
 
-    def reader(self, exchange: ConvertedExchange, place: Place) -> Reader:
+    def reader(self, exchange: ConvertedExchange, place: Place) -> ReaderIdentity:
         """The member that sent an answered Fetch of a partition."""
         fetched = exchange.fetched
         if fetched is None or place.topic is None:
@@ -312,11 +312,11 @@ class GroupReaders:
             [member] = fitting
             if not connection.is_shared:
                 self._settle(connection, member)
-            return Reader(member.group, member.name)
+            return ReaderIdentity(member.group, member.name)
         groups = {member.group for member in fitting}
         free = all(self._is_free(connection, member) for member in fitting)
         group = groups.pop() if len(groups) == 1 and free else None
-        return Reader(group, None, tuple(sorted(member.name for member in fitting)))
+        return ReaderIdentity(group, None, tuple(sorted(member.name for member in fitting)))
 
     def _without_others(self, connection: FetchConnection, fitting: list[Member]) -> list[Member]:
         """Those that do not go on fetching on another connection."""
@@ -369,7 +369,7 @@ class GroupReaders:
             del member.fetches_on[connection.broker]
 
 
-def columns(reader: Reader) -> dict[str, Any]:
+def columns(reader: ReaderIdentity) -> dict[str, Any]:
     """The columns of a Fetch's group and member."""
     return {
         "group": reader.group,

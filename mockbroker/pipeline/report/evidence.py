@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from mockbroker.pipeline.duck.session import DuckSession
 from mockbroker.pipeline.findings import EXPIRATION, Finding
-from mockbroker.pipeline.report.model import Case, TimelineEntry
+from mockbroker.pipeline.report.model import Case, EvidenceEntry
 from mockbroker.pipeline.report.words import offsets, printable, several
 
 # The maximum number of entries around a finding, of each table and in all.
@@ -221,13 +221,13 @@ def cases(session: DuckSession, findings: Sequence[Finding]) -> list[Case]:
     if not findings:
         return []
     _load_findings(session, findings)
-    near: list[list[tuple[int, int, TimelineEntry]]] = [[] for _ in findings]
+    near: list[list[tuple[int, int, EvidenceEntry]]] = [[] for _ in findings]
     there_are: Counter[int] = Counter()
     for source in SOURCES:
         of_source: dict[int, int] = {}
         query = _NEAR.format(**source._asdict(), margin=MARGIN, most=OF_TABLE_MAX)
         for row in session.rows(query):
-            entry = TimelineEntry(
+            entry = EvidenceEntry(
                 row["at_seq"],
                 row.get("virtual_ms"),
                 source.table,
@@ -248,7 +248,7 @@ def cases(session: DuckSession, findings: Sequence[Finding]) -> list[Case]:
 
 def _case(
     finding: Finding,
-    near: list[tuple[int, int, TimelineEntry]],
+    near: list[tuple[int, int, EvidenceEntry]],
     there_are: int,
     facts: list[tuple[str, str]],
 ) -> Case:

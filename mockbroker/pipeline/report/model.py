@@ -67,7 +67,7 @@ class RuleOutcome(NamedTuple):
     why: str
 
 
-class TimelineEntry(NamedTuple):
+class EvidenceEntry(NamedTuple):
     """An entry of the journal near a finding; `evidence` if it belongs to the proof."""
 
     seq: int
@@ -85,7 +85,7 @@ class Case:
 
     finding: Finding
     facts: Sequence[tuple[str, str]] = ()
-    timeline: Sequence[TimelineEntry] = ()
+    timeline: Sequence[EvidenceEntry] = ()
     left_out: int = 0
 
 
@@ -95,7 +95,7 @@ class SharedEvidence(NamedTuple):
     cases: Sequence[Case]
 
     @property
-    def timeline(self) -> Sequence[TimelineEntry]:
+    def timeline(self) -> Sequence[EvidenceEntry]:
         return self.cases[0].timeline
 
     @property

@@ -1,7 +1,7 @@
 """Listening on the ports of brokers: TCP, or another network for a simulation.
 
-A *network* opens acceptors. An *acceptor* listens on one port of a broker. A *reservation* keeps
-the port of a stopped broker. A *link* is the transport of one accepted client.
+A *listener network* opens acceptors. An *acceptor* listens on one port of a broker. A *reservation*
+keeps the port of a stopped broker. An *accepted transport* is the transport of one client.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ACCEPTS_PER_TURN = 64
 NO_DESCRIPTOR_PAUSE_S = 0.01
 
 
-class Link(Transport, Protocol):
+class AcceptedTransport(Transport, Protocol):
     """The transport of an accepted client, which also reports that the client has sent more."""
 
     def expect(self, on_readable: Callable[[], None]) -> None:
@@ -36,7 +36,7 @@ class Link(Transport, Protocol):
         ...
 
     def forget(self) -> None:
-        """End `expect`, also on a closed link."""
+        """End `expect`, also on a closed one."""
         ...
 
     @property
@@ -45,12 +45,12 @@ class Link(Transport, Protocol):
         ...
 
 
-Accept: TypeAlias = "Callable[[Link, tuple[str, int]], None]"
-"""Takes over an accepted client: its link, host and port."""
+Accept: TypeAlias = "Callable[[AcceptedTransport, tuple[str, int]], None]"
+"""Takes over an accepted client: its transport, host and port."""
 
 
 class Acceptor(Protocol):
-    """Listens on one port of a broker, from `Network.listen` until `close`."""
+    """Listens on one port of a broker, from `ListenerNetwork.listen` until `close`."""
 
     port: int
 
@@ -71,7 +71,7 @@ class Reservation(Protocol):
         ...
 
 
-class Network(Protocol):
+class ListenerNetwork(Protocol):
     """The network that brokers listen on."""
 
     def listen(self, host: str, port: int) -> Acceptor:
@@ -85,11 +85,11 @@ class Network(Protocol):
         ...
 
     async def run(self) -> None:
-        """Serve the links until cancelled."""
+        """Serve the accepted clients until cancelled."""
         ...
 
     def close(self) -> None:
-        """Release the resources of all links. Idempotent."""
+        """Release the resources of all clients. Idempotent."""
         ...
 
 
@@ -100,24 +100,24 @@ class SocketNetwork:
         self._pipelined = PipelinedRequests() if PipelinedRequests.possible() else None
 
     def listen(self, host: str, port: int) -> SocketAcceptor:
-        """As `Network.listen`."""
+        """As `ListenerNetwork.listen`."""
         sock = _bound(host, port)
         sock.listen(LISTEN_BACKLOG)
         return SocketAcceptor(sock, self._pipelined)
 
     def reserve(self, host: str, port: int) -> socket.socket:
-        """As `Network.reserve`: neither a bind to port 0 nor an outgoing connection gets the port
-        of a socket that is bound and does not listen.
+        """As `ListenerNetwork.reserve`: neither a bind to port 0 nor an outgoing connection gets
+        the port of a socket that is bound and does not listen.
         """
         return _bound(host, port)
 
     async def run(self) -> None:
-        """As `Network.run`."""
+        """As `ListenerNetwork.run`."""
         if self._pipelined is not None:
             await self._pipelined.run()
 
     def close(self) -> None:
-        """As `Network.close`."""
+        """As `ListenerNetwork.close`."""
         if self._pipelined is not None:
             self._pipelined.close()
 

@@ -51,7 +51,7 @@ from mockbroker_protocol.headers import decode_request_header
 if TYPE_CHECKING:
     from mockbroker.core.faults.engine import Fired
     from mockbroker.core.journal.journal import Journal
-    from mockbroker.server.network.acceptor import Link
+    from mockbroker.server.network.acceptor import AcceptedTransport
     from mockbroker.server.network.socket_server import SocketServer
 
 log = logging.getLogger("mockbroker")
@@ -75,12 +75,12 @@ class Connection(FrameReader):
     """Serves one client until either side closes. `run()` returns at the end of the connection."""
 
     __slots__ = (
+        "_accepted",
         "_broker",
         "_cluster",
         "_elements_max",
         "_info",
         "_journal",
-        "_link",
         "_listener",
         "_mute_ms",
         "_now_ms",
@@ -100,9 +100,9 @@ class Connection(FrameReader):
         server: SocketServer,
         listener: str,
         info: ConnectionInfo,
-        link: Link,
+        accepted: AcceptedTransport,
     ) -> None:
-        """`transport` uses `link`, which reports the next request during a waiting Fetch."""
+        """`transport` uses `accepted`, which reports the next request during a waiting Fetch."""
         cluster = server.cluster
         request_bytes_max = cluster.config_int(REQUEST_BYTES_MAX)
         super().__init__(transport, server.stats, request_bytes_max, server.request_memory)
@@ -111,7 +111,7 @@ class Connection(FrameReader):
         self._broker = server.broker
         self._listener = info.listener = listener
         self._info = info
-        self._link = link
+        self._accepted = accepted
         self._trace = server.trace
         self.gate = server.gate
         self.is_over = False  # the last response is sent; nothing more is read
@@ -200,11 +200,11 @@ class Connection(FrameReader):
         if force_complete is None:
             rest = await answer.sent()
         else:
-            self._link.expect(force_complete)
+            self._accepted.expect(force_complete)
             try:
                 rest = await answer.sent()
             finally:
-                self._link.forget()
+                self._accepted.forget()
         self.parked = False
         self.active_ms = self._now_ms()
         return rest

@@ -24,7 +24,7 @@ from mockbroker.server.network.pause_gate import PauseGate
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
-    from mockbroker.server.network.acceptor import Link
+    from mockbroker.server.network.acceptor import AcceptedTransport
     from mockbroker.server.network.stats import Stats
 
 MAX_CONNECTIONS = "max.connections"
@@ -112,9 +112,9 @@ class ConnectionQuotas:
         wanted = configs.get("inter.broker.listener.name")
         return listener.name == (wanted or configs.get("security.inter.broker.protocol"))
 
-    def exceeded_by(self, link: Link, address: str) -> str | None:
+    def exceeded_by(self, accepted: AcceptedTransport, address: str) -> str | None:
         """The limit that a new connection of `address` would exceed, if any."""
-        descriptor = link.descriptor
+        descriptor = accepted.descriptor
         if descriptor is not None and descriptor >= descriptors_for_clients():
             return DESCRIPTORS
         if self._by_address.get(address, 0) >= self._limit_of(address):

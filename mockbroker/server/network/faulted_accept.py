@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from mockbroker.core.runtime import Runtime
     from mockbroker.handlers.base import ConnectionInfo
     from mockbroker.server.cluster_server import ClusterServer
-    from mockbroker.server.network.acceptor import Link
-    from mockbroker.server.network.socket_server import ClientConnection, SocketServer
+    from mockbroker.server.network.acceptor import AcceptedTransport
+    from mockbroker.server.network.socket_server import ServedConnection, SocketServer
 
 
 def accept_faulted(
@@ -30,10 +30,10 @@ def accept_faulted(
     engine: FaultEngine,
     host: SocketServer,
     listener: str,
-    link: Link,
+    accepted: AcceptedTransport,
     info: ConnectionInfo,
-    make: Callable[[], ClientConnection],
-) -> ClientConnection:
+    make: Callable[[], ServedConnection],
+) -> ServedConnection:
     """The connection from `make`, unless a rule refuses or stalls it."""
     decisions = engine.evaluate_accept(Facts.of_connection(host.broker, listener, info))
     stalled: StallHandshake | None = None
@@ -51,7 +51,7 @@ def accept_faulted(
         engine.act(decision.rule.actions, decision.rule.name)
     if refused is not None:
         return RefusedConnection(
-            link, info, server.cluster.runtime.now_ms(), reset=refused.how == "rst"
+            accepted, info, server.cluster.runtime.now_ms(), reset=refused.how == "rst"
         )
     connection = make()
     if stalled is not None and rule is not None:
@@ -64,17 +64,19 @@ class RefusedConnection:
 
     parked = False
 
-    def __init__(self, link: Link, info: ConnectionInfo, active_ms: int, *, reset: bool) -> None:
+    def __init__(
+        self, accepted: AcceptedTransport, info: ConnectionInfo, active_ms: int, *, reset: bool
+    ) -> None:
         self.info = info
-        self._link = link
+        self._accepted = accepted
         self._reset = reset
         self.active_ms = active_ms
 
     async def run(self) -> None:
-        self._link.close(reset=self._reset)
+        self._accepted.close(reset=self._reset)
 
     def abort(self, *, reset: bool) -> None:
-        self._link.close(reset=reset)
+        self._accepted.close(reset=reset)
 
 
 class StalledConnection:
@@ -83,7 +85,7 @@ class StalledConnection:
     parked = True  # the client waits, so the connection is not idle
 
     def __init__(
-        self, connection: ClientConnection, runtime: Runtime, for_ms: int | None, rule: ActiveRule
+        self, connection: ServedConnection, runtime: Runtime, for_ms: int | None, rule: ActiveRule
     ) -> None:
         self.info = connection.info
         self._rule = rule

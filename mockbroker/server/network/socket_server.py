@@ -24,7 +24,12 @@ from mockbroker.server.network.throttling import sleep_ms
 if TYPE_CHECKING:
     from mockbroker.core.brokers.broker import Broker
     from mockbroker.core.cluster import Cluster
-    from mockbroker.server.network.acceptor import Acceptor, Link, Network, Reservation
+    from mockbroker.server.network.acceptor import (
+        AcceptedTransport,
+        Acceptor,
+        ListenerNetwork,
+        Reservation,
+    )
     from mockbroker.server.network.stats import Stats
 
 
@@ -34,7 +39,7 @@ log = logging.getLogger("mockbroker")
 Trace = Callable[[RequestContext, object, object, int], None]
 
 
-class ClientConnection(Protocol):
+class ServedConnection(Protocol):
     """One client's connection, for its socket server.
 
     `active_ms` is the time of the last request or response; `parked` is True while a request waits.
@@ -57,8 +62,10 @@ class ClientConnection(Protocol):
         ...
 
 
-# Makes a connection of an accepted client: (socket server, listener, link, client's address).
-Connect = Callable[["SocketServer", ListenerSpec, "Link", tuple[str, int]], ClientConnection]
+# Makes a connection of an accepted client: (socket server, listener, accepted, client's address).
+Connect = Callable[
+    ["SocketServer", ListenerSpec, "AcceptedTransport", tuple[str, int]], ServedConnection
+]
 
 
 class SocketServer:
@@ -72,7 +79,7 @@ class SocketServer:
         cluster: Cluster,
         broker: Broker,
         listeners: Sequence[ListenerSpec],
-        network: Network,
+        network: ListenerNetwork,
         connect: Connect,
         stats: Stats,
         trace: Trace | None,
@@ -94,7 +101,7 @@ class SocketServer:
         self._port_numbers: dict[str, int] = {}  # by listener; a restarted broker keeps its ports
         self._acceptors: list[tuple[Acceptor, ListenerSpec]] = []
         self._reservations: list[Reservation] = []  # of a stopped broker
-        self._connections: dict[ClientConnection, None] = {}  # in the order of their arrival
+        self._connections: dict[ServedConnection, None] = {}  # in the order of their arrival
         self._nursery: trio.Nursery | None = None
 
     @property
@@ -197,9 +204,13 @@ class SocketServer:
             nursery.start_soon(acceptor.accept, accept, self._quotas.gate(listener.name))
 
     def _accept(
-        self, listener: ListenerSpec, nursery: trio.Nursery, link: Link, peer: tuple[str, int]
+        self,
+        listener: ListenerSpec,
+        nursery: trio.Nursery,
+        accepted: AcceptedTransport,
+        peer: tuple[str, int],
     ) -> None:
-        limit = self._quotas.exceeded_by(link, peer[0])
+        limit = self._quotas.exceeded_by(accepted, peer[0])
         if limit is not None:
             self.stats.exceeded(limit)
             log.warning(
@@ -208,9 +219,9 @@ class SocketServer:
                 *peer,
                 limit,
             )
-            link.close()
+            accepted.close()
             return
-        connection = self._connect(self, listener, link, peer)
+        connection = self._connect(self, listener, accepted, peer)
         self._connections[connection] = None
         wait_ms = self._quotas.opened(listener.name, peer[0])
         if self._quotas.evicts(listener.name):
@@ -227,7 +238,7 @@ class SocketServer:
             min(others, key=lambda each: (each.parked, each.active_ms)).abort(reset=False)
 
     async def _serve(
-        self, connection: ClientConnection, listener: str, host: str, wait_ms: int
+        self, connection: ServedConnection, listener: str, host: str, wait_ms: int
     ) -> None:
         try:
             if wait_ms:

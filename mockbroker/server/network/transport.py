@@ -74,16 +74,16 @@ class SocketTransport:
 
     @property
     def descriptor(self) -> int | None:
-        """As `Link.descriptor`."""
+        """As `AcceptedTransport.descriptor`."""
         return self._socket.fileno()
 
     def expect(self, on_readable: Callable[[], None]) -> None:
-        """As `Link.expect`; without epoll, `on_readable` is never called."""
+        """As `AcceptedTransport.expect`; without epoll, `on_readable` is never called."""
         if self._pipelined is not None:
             self._pipelined.expect(self._socket, on_readable)
 
     def forget(self) -> None:
-        """As `Link.forget`."""
+        """As `AcceptedTransport.forget`."""
         if self._pipelined is not None:
             self._pipelined.forget(self._socket)
 

@@ -30,7 +30,7 @@ from mockbroker_protocol.exceptions import DecodeError
 from mockbroker_protocol.headers import decode_request_header
 
 if TYPE_CHECKING:
-    from mockbroker.server.network.acceptor import Link
+    from mockbroker.server.network.acceptor import AcceptedTransport
     from mockbroker.server.network.socket_server import SocketServer
 
 log = logging.getLogger("mockbroker")
@@ -52,12 +52,12 @@ class SecureConnection(Connection):
         server: SocketServer,
         listener: str,
         info: ConnectionInfo,
-        link: Link,
+        accepted: AcceptedTransport,
         tls: TlsTransport | None,
         mapper: PrincipalMapper,
     ) -> None:
         """As `Connection`; `tls` is the part of `transport` that performs the handshake."""
-        super().__init__(transport, server, listener, info, link)
+        super().__init__(transport, server, listener, info, accepted)
         self._tls = tls
         self._mapper = mapper
 
@@ -93,12 +93,12 @@ class SaslConnection(SecureConnection):
         server: SocketServer,
         listener: str,
         info: ConnectionInfo,
-        link: Link,
+        accepted: AcceptedTransport,
         tls: TlsTransport | None,
         mapper: PrincipalMapper,
         sasl: Authenticator,
     ) -> None:
-        super().__init__(transport, server, listener, info, link, tls, mapper)
+        super().__init__(transport, server, listener, info, accepted, tls, mapper)
         self._sasl = sasl
         self._refusal = ""  # why authentication has failed
         info.sasl = sasl

@@ -31,7 +31,7 @@ from mockbroker.server.security.tls_transport import TlsTransport
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.handlers.base import ConnectionInfo
-    from mockbroker.server.network.acceptor import Link
+    from mockbroker.server.network.acceptor import AcceptedTransport
     from mockbroker.server.network.socket_server import SocketServer
     from mockbroker.server.security.certificates import Authority
     from mockbroker.server.security.token_keys import TokenKeys
@@ -149,14 +149,14 @@ class Security:
         self,
         server: SocketServer,
         listener: str,
-        link: Link,
+        accepted: AcceptedTransport,
         info: ConnectionInfo,
         wrap: Callable[[Transport], Transport],
     ) -> SecureConnection:
         """A connection of a secured listener; `wrap` wraps the transport below TLS."""
         secured = self.listeners[listener]
-        tls = secured.tls_transport(link)
-        serving = (wrap(tls or link), server, listener, info, link, tls, secured.mapper)
+        tls = secured.tls_transport(accepted)
+        serving = (wrap(tls or accepted), server, listener, info, accepted, tls, secured.mapper)
         if secured.realm is None:
             return SecureConnection(*serving)
         return SaslConnection(*serving, Authenticator(secured.realm))
@@ -208,13 +208,13 @@ class SecuredListener:
         if settings.listener.is_sasl:
             self.realm = _realm(security, settings)
 
-    def tls_transport(self, link: Link) -> TlsTransport | None:
+    def tls_transport(self, accepted: AcceptedTransport) -> TlsTransport | None:
         """The transport of a new connection, before its handshake; None without TLS."""
         if self.context is None:
             return None
-        assert isinstance(link, SocketTransport)  # nothing else carries TLS
+        assert isinstance(accepted, SocketTransport)  # nothing else carries TLS
         context, self._next_context = self._next_context or self.context, None
-        return TlsTransport(link, context)
+        return TlsTransport(accepted, context)
 
     def show_expired_certificate(self) -> None:
         """Use an expired certificate for the next connection."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mockbroker.server.cluster_server import ClusterServer
 
 
-class Stored(NamedTuple):
+class StoredCluster(NamedTuple):
     """A stored cluster, its directory, and that as a data directory if it is one."""
 
     image: ClusterImage | None
@@ -53,18 +53,18 @@ class Stored(NamedTuple):
         return {**stored, **config.broker_configs()}
 
 
-def open_stored(config: ServerConfig) -> Stored:
+def open_stored(config: ServerConfig) -> StoredCluster:
     """The cluster that the config names. Raises ServerError that names an unreadable file."""
     if config.data_dir is not None:
         if config.load is not None:
             raise ServerError("data_dir and load exclude each other")
         data_dir = DataDir(config.data_dir, sync=config.sync, recover=config.recover)
-        return Stored(data_dir.image, data_dir, config.data_dir)
+        return StoredCluster(data_dir.image, data_dir, config.data_dir)
     if config.sync:
         raise ServerError("sync needs data_dir")
     assert config.load is not None
     image = read_directory(config.load, recover=config.recover).image
-    return Stored(image, None, config.load)
+    return StoredCluster(image, None, config.load)
 
 
 def check(cluster: Cluster, image: ClusterImage) -> None:

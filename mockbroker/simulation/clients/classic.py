@@ -183,7 +183,10 @@ class ClassicMember(Reading):
             response = yield from self.ask_coordinator(
                 GROUP, settings.group, ApiKey.JOIN_GROUP, request, None, patience_ms, note=note
             )
-            note.member_told, note.generation_told = response.member_id, response.generation_id
+            note.answered_member, note.answered_generation = (
+                response.member_id,
+                response.generation_id,
+            )
             note.leads = (
                 not response.error_code
                 and response.leader == response.member_id

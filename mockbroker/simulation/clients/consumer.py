@@ -82,7 +82,7 @@ class ConsumerMember(Reading):
         response = yield from self.ask_coordinator(
             GROUP, settings.group, ApiKey.CONSUMER_GROUP_HEARTBEAT, request, note=note
         )
-        note.generation_told = response.member_epoch
+        note.answered_generation = response.member_epoch
         if response.assignment is not None:
             note.assigned = _keys(response.assignment.topic_partitions)
         self._beat_ms = self.history.now_ms()

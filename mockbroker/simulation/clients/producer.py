@@ -123,7 +123,7 @@ class Writer(SimulatedClient):
                 yield from self.refresh()
                 continue
             version, request = self.produce_request(topic, partition, leader, batch, sent.acks)
-            asked = self.history.turn()
+            requested = self.history.turn()
             try:
                 response = yield Call(
                     leader.node_id, ApiKey.PRODUCE, version, request, self.patience_ms()
@@ -148,7 +148,7 @@ class Writer(SimulatedClient):
             if error == _OUT_OF_ORDER:
                 sent.topic_id = leader.topic_id
                 self.history.disordered.append(
-                    Disordered(sent, leader.node_id, asked, self.history.turn())
+                    Disordered(sent, leader.node_id, requested, self.history.turn())
                 )
             if error not in RETRIABLE:
                 break

@@ -19,7 +19,7 @@ from mockbroker.simulation.clients.fetch_sessions import (
     SessionRequest,
     sessionless,
 )
-from mockbroker.simulation.history import AbortsTold, Commit, FetchedOffset, GroupCall, Read
+from mockbroker.simulation.history import AnsweredAborts, Commit, FetchedOffset, GroupCall, Read
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.fetch import (
@@ -127,7 +127,7 @@ class Reading(SimulatedClient):
             topics.setdefault(topic, []).append(index)
         version = self.versions.of(ApiKey.OFFSET_FETCH)
         request = self._offset_fetch(version, group, topics, member_id, epoch)
-        asked = self.history.turn()
+        sent = self.history.turn()
 
         def error_of(response: Any) -> int:
             answer = response.groups[0] if version >= _GROUPS_SINCE else response
@@ -143,12 +143,12 @@ class Reading(SimulatedClient):
         if error:
             raise GaveUp("committed offsets", error)
         answer = response.groups[0] if version >= _GROUPS_SINCE else response
-        told, now_ms = self.history.turn(), self.history.now_ms()
+        answered, now_ms = self.history.turn(), self.history.now_ms()
         for topic in answer.topics:
             name = topic.name or self.topic_name(topic.topic_id) or ""
             for row in topic.partitions:
                 found = FetchedOffset(
-                    group, name, row.partition_index, row.committed_offset, asked, told, now_ms
+                    group, name, row.partition_index, row.committed_offset, sent, answered, now_ms
                 )
                 self.history.found.append(found)
                 if (name, row.partition_index) in self.positions:
@@ -176,8 +176,8 @@ class Reading(SimulatedClient):
             )
             for name, indexes in topics.items()
         ]
-        asked = OffsetFetchRequestGroup(group, member_id, epoch, rows)
-        return OffsetFetchRequest(groups=[asked], require_stable=True)
+        wanted = OffsetFetchRequestGroup(group, member_id, epoch, rows)
+        return OffsetFetchRequest(groups=[wanted], require_stable=True)
 
     def _topic_id(self, name: str) -> bytes:
         return next((each for each, known in self._names.items() if known == name), bytes(16))
@@ -230,7 +230,7 @@ class Reading(SimulatedClient):
         version = self.versions.of(ApiKey.FETCH)
         session = self._sessions.setdefault(node_id, FetchSession())
         sent_stale = yield from self._send_stale_fetch(node_id, version, session)
-        asked = set(by_node[node_id])
+        requested = set(by_node[node_id])
         request = self._fetch(version, by_node[node_id], session)
         try:
             response = yield Call(node_id, ApiKey.FETCH, version, request, self.patience_ms())
@@ -246,12 +246,14 @@ class Reading(SimulatedClient):
                 "stale request in between"
             )
         session.answered(response.error_code, response.session_id)
-        stale = yield from self._take_answers(response, session, asked)
+        stale = yield from self._take_answers(response, session, requested)
         if stale:
             yield self.backoff()
             yield from self.refresh()
 
-    def _take_answers(self, response: Any, session: FetchSession, asked: set[TP]) -> CallSequence:
+    def _take_answers(
+        self, response: Any, session: FetchSession, requested: set[TP]
+    ) -> CallSequence:
         """Handle the answer of a Fetch; returns whether the metadata must be refreshed."""
         stale = bool(response.error_code)
         for topic in response.responses:
@@ -263,8 +265,8 @@ class Reading(SimulatedClient):
                     -1 if data.error_code else data.high_watermark,
                     data.log_start_offset,
                 )
-                if tp not in asked:
-                    self._misfit(f"was told of {name}-{data.partition_index}, and did not ask")
+                if tp not in requested:
+                    self._misfit(f"got {name}-{data.partition_index}, which it had not requested")
                 if tp not in self.positions:
                     continue
                 if data.error_code == _OUT_OF_RANGE and self._reads_from_followers:
@@ -381,7 +383,7 @@ class Reading(SimulatedClient):
         # Producers whose transaction was aborted, from an offset on (CompletedFetch).
         limit = data.last_stable_offset if committed else data.high_watermark
         aborted = sorted((a.first_offset, a.producer_id) for a in data.aborted_transactions or ())
-        told = frozenset((producer_id, offset) for offset, producer_id in aborted)
+        listed = frozenset((producer_id, offset) for offset, producer_id in aborted)
         active: set[int] = set()
         position = begin = self.positions[tp]
         at, end = 0, len(piece)
@@ -397,7 +399,7 @@ class Reading(SimulatedClient):
             at += _LENGTH_OVERHEAD + length
             last = base + delta
             if base >= limit and not history.limits_precede_reads:
-                self._misfit(f"was given {tp[0]}-{tp[1]} at {base}, and told to read below {limit}")
+                self._misfit(f"was given {tp[0]}-{tp[1]} at {base}, above the limit {limit}")
             while aborted and aborted[0][0] <= last:
                 active.add(aborted.pop(0)[1])
             control = attributes & _CONTROL
@@ -405,7 +407,7 @@ class Reading(SimulatedClient):
                 active.discard(producer_id)
             if last < position:
                 if base == first:
-                    self._misfit(f"asked for {tp[0]}-{tp[1]} at {position}, and was given {base}")
+                    self._misfit(f"requested {tp[0]}-{tp[1]} at {position}, and was given {base}")
                 continue
             position = last + 1
             self._epochs[tp] = epoch
@@ -428,7 +430,7 @@ class Reading(SimulatedClient):
         self.positions[tp] = position
         if committed:
             key = (self.name, tp[0], leader.topic_id, tp[1])
-            history.aborts.append(AbortsTold(*key, begin, position, told))
+            history.aborts.append(AnsweredAborts(*key, begin, position, listed))
 
     # -- committing --------------------------------------------------------------------------------
 

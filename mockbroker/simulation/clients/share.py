@@ -180,7 +180,7 @@ class ShareMember(SimulatedClient):
             attempts=attempts,
             note=note,
         )
-        note.generation_told = response.member_epoch
+        note.answered_generation = response.member_epoch
         return response
 
     def leave(self) -> CallSequence:

@@ -153,7 +153,7 @@ class StreamsMember(SimulatedClient):
             attempts=5 if what == "leave" else 40,
             note=note,
         )
-        note.generation_told = response.member_epoch
+        note.answered_generation = response.member_epoch
         if response.active_tasks is not None:
             note.assigned = tasks_of(response.active_tasks)
         return response

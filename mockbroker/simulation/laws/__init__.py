@@ -62,7 +62,7 @@ from mockbroker.simulation.laws.coordinators import (
     CoordinatorsFollow,
     CoordinatorsKnow,
     EnoughReplicas,
-    FetchesTell,
+    FetchesReport,
     PhasesEnd,
 )
 from mockbroker.simulation.laws.noting import FormerLeaders, GroupLoads
@@ -146,7 +146,7 @@ STATE_LAWS: tuple[type[Law], ...] = (
     EnoughReplicas,
     PhasesEnd,
     ConsumersAdvance,
-    FetchesTell,
+    FetchesReport,
     *SHARE_LAWS,
     RecordsAreDecided,
     TasksActiveOnce,
@@ -154,8 +154,8 @@ STATE_LAWS: tuple[type[Law], ...] = (
 LAWS: tuple[type[HistoryLaw], ...] = (*STATE_LAWS, *HISTORY_LAWS)
 
 
-Look = Callable[[Partition, list[observe.ReplicaView]], None]
-_AnswerLaw = FetchesTell | ConsumersAdvance | CoordinatorsKnow | ShareLaw | TasksActiveOnce
+Look = Callable[[Partition, list[observe.ObservedReplica]], None]
+_AnswerLaw = FetchesReport | ConsumersAdvance | CoordinatorsKnow | ShareLaw | TasksActiveOnce
 
 
 class Laws(StateJudge):
@@ -191,7 +191,7 @@ class Laws(StateJudge):
             ApiKey.SHARE_ACKNOWLEDGE: self._share_laws,
         }
         for law in state:
-            if isinstance(law, FetchesTell):
+            if isinstance(law, FetchesReport):
                 self._answer_laws[ApiKey.FETCH] = [law]
             elif isinstance(law, ConsumersAdvance):
                 self._answer_laws[ApiKey.CONSUMER_GROUP_HEARTBEAT] = [law]
@@ -208,15 +208,15 @@ class Laws(StateJudge):
         # controller's laws, by topic and partition.
         self._judged: dict[tuple[str, int], tuple[object, ...]] = {}
         # The laws that an event goes to, by its type.
-        self._hear: dict[type[Event], list[Callable[[Any], None]]] = {}
+        self._takers: dict[type[Event], list[Callable[[Any], None]]] = {}
         for law in state:
-            for kind in law.hears:
-                self._hear.setdefault(kind, []).append(law.happened)
+            for kind in law.events:
+                self._takers.setdefault(kind, []).append(law.on_event)
         for kind in (LeaderChanged, IsrChanged, ReplicasChanged):
-            self._hear.setdefault(kind, []).append(self._partition_told)
-        self._hear.setdefault(RecordsRemoved, []).append(self._records_removed)
-        self._hear.setdefault(LeaderChanged, []).append(self._leader_changed)
-        self._hear.setdefault(TopicsChanged, []).append(self._topics_changed)
+            self._takers.setdefault(kind, []).append(self._partition_named)
+        self._takers.setdefault(RecordsRemoved, []).append(self._records_removed)
+        self._takers.setdefault(LeaderChanged, []).append(self._leader_changed)
+        self._takers.setdefault(TopicsChanged, []).append(self._topics_changed)
         self._removal_laws = [law for law in state if type(law).gone is not Law.gone]
         self._before = [law for law in state if type(law).before is not Law.before]
         self._after = [law for law in state if type(law).after is not Law.after]
@@ -313,14 +313,14 @@ class Laws(StateJudge):
         ]
         return chosen
 
-    def _partition_told(self, event: LeaderChanged | IsrChanged | ReplicasChanged) -> None:
+    def _partition_named(self, event: LeaderChanged | IsrChanged | ReplicasChanged) -> None:
         """The state may change back before the next look: all laws look then."""
         self._judged.pop((event.topic, event.partition), None)
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Pass an event to its laws."""
-        for hear in self._hear.get(type(event), ()):
-            hear(event)
+        for take in self._takers.get(type(event), ()):
+            take(event)
 
     def _leader_changed(self, event: LeaderChanged) -> None:
         if event.topic == observe.SHARES and self.share_records_deleted:
@@ -451,21 +451,21 @@ class Laws(StateJudge):
         self._answered.timed_out(client, call, since_ms)
         self._forwarded.timed_out(client, call, since_ms)
 
-    def asked(self, client: SimulatedClient, call: Call) -> None:
+    def on_request(self, client: SimulatedClient, call: Call) -> None:
         """A broker has got a request."""
         if call.api_key not in SHARE_APIS:
             return
         self.sent(call)
         for law in self._share_laws:
-            law.asked(client, call)
+            law.on_request(client, call)
 
     def sent(self, call: Call) -> None:
-        """A client sends a request, which a broker may carry out without being heard."""
+        """A client sends a request, which a broker may carry out without an answer."""
         if call.api_key in SHARE_RESETS:
             names = call.request.groups_names if call.api_key is ApiKey.DELETE_GROUPS else ()
             self.reset_groups.update(names or (call.request.group_id,))
 
-    def served(
+    def on_response(
         self,
         client: SimulatedClient,
         call: Call,
@@ -482,12 +482,12 @@ class Laws(StateJudge):
         if call.api_key is ApiKey.PRODUCE and self.world.has_run_since(call.node_id, since_ms):
             self._in_time.produced(call, response)
         for law in self._answer_laws.get(call.api_key, ()):
-            law.served(client, call, response, late=late)
+            law.on_response(client, call, response, late=late)
 
-    def heard(self, client: SimulatedClient, call: Call, response: Any) -> None:
+    def on_received(self, client: SimulatedClient, call: Call, response: Any) -> None:
         """A client has got an answer."""
         if call.api_key is ApiKey.SHARE_FETCH and not client.is_awaited:
-            self._at_rest.heard(call, response)
+            self._at_rest.on_received(call, response)
 
     def resting(self) -> None:
         """Time has passed without faults and requests."""

@@ -18,7 +18,7 @@ from mockbroker.core.share.records import SharePartitionKey
 from mockbroker.simulation import observe
 from mockbroker.simulation.history import History
 from mockbroker.simulation.logs import LogView
-from mockbroker.simulation.observe import ReassignmentView, ReplicaView, State
+from mockbroker.simulation.observe import ObservedReplica, ReassignmentView, State
 from mockbroker.simulation.plan import Plan, Step
 
 Key = tuple[bytes, int]  # topic id and partition
@@ -49,9 +49,9 @@ class Span(NamedTuple):
     begin: int
     end: int
 
-    def meets(self, asked: int, told: int) -> bool:
+    def meets(self, sent: int, answered: int) -> bool:
         """Whether a request of these turns may have been answered in it."""
-        return self.begin < told and asked < self.end
+        return self.begin < answered and sent < self.end
 
 
 class FormerLeader(NamedTuple):
@@ -90,27 +90,27 @@ class Judge:
         # be observed.
         self.group_loads: list[Span] | None = None
         self.former_leaders: list[FormerLeader] | None = None
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
 
     def broken(self, law: str, message: str) -> None:
         """Note a violation, once."""
-        if (law, message) in self._told or len(self.violations) >= VIOLATIONS_MAX:
+        if (law, message) in self._reported or len(self.violations) >= VIOLATIONS_MAX:
             return
-        self._told.add((law, message))
+        self._reported.add((law, message))
         at_ms = self.history.now_ms() - self.start_ms
         self.violations.append(Violation(law, message, self.step, at_ms))
 
-    def is_blind(self, asked: int, told: int) -> bool:
+    def is_blind(self, sent: int, answered: int) -> bool:
         """Whether a loading coordinator may have answered a group's request of these turns."""
         loads = self.group_loads
-        return loads is None or any(span.meets(asked, told) for span in loads)
+        return loads is None or any(span.meets(sent, answered) for span in loads)
 
-    def has_former_coordinator(self, asked: int, told: int) -> bool:
+    def has_former_coordinator(self, sent: int, answered: int) -> bool:
         """Whether a deposed coordinator is known that may have answered a group's request of these
         turns, from its memory.
         """
         return any(
-            each.topic == GROUP_METADATA_TOPIC and each.span.meets(asked, told)
+            each.topic == GROUP_METADATA_TOPIC and each.span.meets(sent, answered)
             for each in self.former_leaders or ()
         )
 
@@ -243,9 +243,9 @@ class HistoryLaw:
 
 
 class Law(HistoryLaw):
-    """One law of the state. It hears of the kinds of events that it names in `hears`."""
+    """One law of the state. It takes the events of the types in `events`."""
 
-    hears: tuple[type[Event], ...] = ()
+    events: tuple[type[Event], ...] = ()
     # Whether it depends only on the controller's state of a partition and on the liveness of
     # brokers: it is not checked if neither has changed.
     of_controller = False
@@ -258,17 +258,17 @@ class Law(HistoryLaw):
         self.laws = laws
         super().__init__(laws)
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         """A partition has changed; `views` are its replicas."""
 
     def look_again(self, partition: Partition) -> None:
-        """Time has passed since the law asked for another look (`StateJudge.look_later`)."""
+        """Time has passed since the law called `StateJudge.look_later`."""
 
     def gone(self, partition: Partition) -> None:
         """No image has this object any more."""
 
-    def happened(self, event: Event) -> None:
-        """An event of a type in `hears` was emitted."""
+    def on_event(self, event: Event) -> None:
+        """An event of a type in `events` was emitted."""
 
     def before(self, step: Step) -> None:
         """A step of the plan is about to be performed."""

@@ -18,10 +18,10 @@ from mockbroker.core.events import (
 from mockbroker.core.replication.partition import NO_LEADER, Partition
 from mockbroker.simulation import observe
 from mockbroker.simulation.laws.base import Key, Law, key_of, name_of
-from mockbroker.simulation.observe import ReassignmentView, ReplicaView, State
+from mockbroker.simulation.observe import ObservedReplica, ReassignmentView, State
 from mockbroker.simulation.plan import Step
 
-# Why the ISR changes when a leader has asked for it.
+# Why the ISR changes at a leader's request.
 _CAUGHT_UP = "caught_up"
 _LAGGING = "lagging"
 # Reasons of actions: they choose a leader, or take members out that are alive.
@@ -40,7 +40,7 @@ class Transitions(Law):
     """No law: notes the last states of each partition for the laws of the controller."""
 
     name = "states are noted"
-    hears = (LeaderChanged, IsrChanged, ReplicasChanged)
+    events = (LeaderChanged, IsrChanged, ReplicasChanged)
     of_controller = True
 
     def begin(self) -> None:
@@ -49,10 +49,10 @@ class Transitions(Law):
         ] = {}  # with the partition epoch
         self.laws.former.clear()
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:  # noqa: ARG002
         self._note(partition)
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         partition = _changed_partition(self, event)
         if partition is not None:
             self._note(partition)
@@ -75,7 +75,7 @@ class Transitions(Law):
 class _OfChanges(Law):
     """A law that compares a change by the controller with the state before it."""
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if self.laws.restoring or not isinstance(
             event, LeaderChanged | IsrChanged | ReplicasChanged
         ):
@@ -105,20 +105,20 @@ class StatesHaveEpochs(Law):
     """
 
     name = "a partition epoch is one state"
-    hears = (LeaderChanged, IsrChanged, ReplicasChanged)
+    events = (LeaderChanged, IsrChanged, ReplicasChanged)
     of_controller = True
 
     def begin(self) -> None:
         self._states: dict[Key, dict[int, State]] = {}
         self._latest: dict[Key, int] = {}
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         self._judge(partition)
         for view in views:
             if view.known is not partition:
                 self._judge_image(view.known, view.node_id)
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         partition = _changed_partition(self, event)
         if partition is not None:
             self._judge(partition)
@@ -154,7 +154,7 @@ class StatesHaveEpochs(Law):
         state = observe.state_of(known)
         if written is not None and written != state:
             self.broken(
-                f"{name_of(known)}: broker {node_id} knows {_said(state)} under partition epoch "
+                f"{name_of(known)}: broker {node_id} has {_said(state)} under partition epoch "
                 f"{known.partition_epoch}, which is {_said(written)}"
             )
 
@@ -175,7 +175,7 @@ class ElectedInSync(_OfChanges):
     """
 
     name = "leaders come from the ISR"
-    hears = (LeaderChanged,)
+    events = (LeaderChanged,)
 
     def changed(
         self,
@@ -215,18 +215,18 @@ class SyncedAreAlive(_OfChanges):
     """
 
     name = "in-sync replicas are alive"
-    hears = (IsrChanged, LogDirFailed)
+    events = (IsrChanged, LogDirFailed)
     of_controller = True
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:  # noqa: ARG002
         cluster = self.laws.cluster
         isr = partition.isr
         gone = [n for n in isr if not observe.is_able(cluster, partition, n)]
         if gone and (cluster.elr_enabled or len(gone) < len(isr)):
             self.broken(f"{name_of(partition)}: {gone} of the ISR {isr} are not alive")
 
-    def happened(self, event: Event) -> None:
-        super().happened(event)
+    def on_event(self, event: Event) -> None:
+        super().on_event(event)
         if isinstance(event, LogDirFailed):
             for partition in observe.partitions(self.laws.cluster):
                 if event.node_id in partition.isr:
@@ -248,7 +248,7 @@ class SyncedAreAlive(_OfChanges):
         ):
             self.broken(
                 f"{name_of(partition)}: from {list(event.former)} to {list(event.isr)}, as the "
-                f"leader asked ({event.reason})"
+                f"leader requested ({event.reason})"
             )
 
 
@@ -256,12 +256,12 @@ class UncleanEndsCount(Law):
     """With KIP-966, a broker that is unfenced after an unclean shutdown is in no ISR and no ELR."""
 
     name = "unclean shutdowns leave the ISR"
-    hears = (BrokerChanged,)
+    events = (BrokerChanged,)
 
     def begin(self) -> None:
         self._unclean: set[int] = set()
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if self.laws.restoring or not isinstance(event, BrokerChanged):
             return
         node_id, cluster = event.node_id, self.laws.cluster
@@ -289,7 +289,7 @@ class ReassignmentsEnd(_OfChanges):
     """A reassignment ends when all of the target replicas are in sync, or is cancelled."""
 
     name = "reassignments end in sync"
-    hears = (ReplicasChanged,)
+    events = (ReplicasChanged,)
 
     def changed(
         self,
@@ -318,13 +318,13 @@ class LeadersWherePossible(Law):
     """
 
     name = "eligible replicas lead"
-    hears = (LeaderChanged, BrokerChanged)
+    events = (LeaderChanged, BrokerChanged)
     of_controller = True
 
     def begin(self) -> None:
         self._dropped: set[Key] = set()
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if isinstance(event, LeaderChanged):
             partition = self.laws.cluster.partition(event.topic, event.partition)
             if partition is not None:
@@ -338,7 +338,7 @@ class LeadersWherePossible(Law):
                 if partition.leader_id == NO_LEADER and event.node_id in partition.replicas:
                     self.laws.changed[partition] = None
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:  # noqa: ARG002
         if partition.leader_id != NO_LEADER or partition.leader_epoch < 0:
             return
         if key_of(partition) in self._dropped:
@@ -369,12 +369,12 @@ class OrderlyEnds(Law):
     """
 
     name = "controlled shutdowns leave the ISR"
-    hears = (BrokerChanged,)
+    events = (BrokerChanged,)
 
     def begin(self) -> None:
         self._leaving: set[int] = set()
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if not isinstance(event, BrokerChanged):
             return
         node_id = event.node_id
@@ -397,12 +397,12 @@ class LargestGroupHasController(Law):
     """
 
     name = "the largest group has the controller"
-    hears = (NetworkChanged,)
+    events = (NetworkChanged,)
 
     def begin(self) -> None:
         self._changed = False
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if isinstance(event, NetworkChanged) and event.change != "delayed":
             self._changed = True
 

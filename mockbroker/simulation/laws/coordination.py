@@ -62,48 +62,48 @@ class CommitsKept(HistoryLaw):
         commits: dict[tuple[str, str, int], list[Commit]] = defaultdict(list)
         for commit in self.judge.history.commits:
             commits[commit.group, commit.topic, commit.partition].append(commit)
-        seen: dict[Commit, int] = {}  # when a commit was first told of
+        seen: dict[Commit, int] = {}  # when a commit was first returned
         for found in self.judge.history.found:
             if found.group in self.judge.disrupted_groups or self.judge.has_former_coordinator(
-                found.asked, found.told
+                found.sent, found.answered
             ):
                 continue
             some = commits[found.group, found.topic, found.partition]
             self._judge(found, some, seen)
-            told = [
+            fitting = [
                 c
                 for c in some
-                if c.offset == found.offset and c.sent <= found.told and not c.dropped
+                if c.offset == found.offset and c.sent <= found.answered and not c.dropped
             ]
-            if found.offset >= 0 and len(told) == 1:  # -1 may have been committed, or nothing
-                seen.setdefault(told[0], found.told)
+            if found.offset >= 0 and len(fitting) == 1:  # -1 may have been committed, or nothing
+                seen.setdefault(fitting[0], found.answered)
 
     def _judge(self, found: FetchedOffset, commits: list[Commit], seen: dict[Commit, int]) -> None:
         before = [
             c
             for c in commits
             if not (c.voided or c.topic_id in self.judge.deleted)
-            and (0 <= c.acked <= found.asked or seen.get(c, _NEVER) <= found.asked)
+            and (0 <= c.acked <= found.sent or seen.get(c, _NEVER) <= found.sent)
         ]
         latest = max(before, key=_place, default=None)
         # What may have been written after the latest, or at the same time.
         possible = {
             commit.offset
             for commit in commits
-            if commit.sent <= found.told
+            if commit.sent <= found.answered
             and not commit.dropped
             and (latest is None or commit is latest or not self._is_before(commit, latest))
         }
         if found.offset in possible or (latest is None and found.offset < 0):
             return
-        told = (
-            f"group {found.group} was told {found.offset} for {found.topic}-{found.partition} "
+        returned = (
+            f"group {found.group} got {found.offset} for {found.topic}-{found.partition} "
             f"at {found.at_ms - self.judge.start_ms} ms"
         )
         if latest is not None:
-            self.broken(f"{told}, when {latest.offset} was committed")
+            self.broken(f"{returned}, when {latest.offset} was committed")
         elif not any(commit.voided for commit in commits):
-            self.broken(f"{told}, which nobody has committed")
+            self.broken(f"{returned}, which nobody has committed")
 
     @staticmethod
     def _is_before(commit: Commit, latest: Commit) -> bool:
@@ -172,7 +172,7 @@ def longest_ms(call: Call, rebalance_ms: Mapping[str, int]) -> int:
             longest_ms: int = request.max_wait_ms
         case ApiKey.PRODUCE if request.transactional_id is None:
             longest_ms = request.timeout_ms
-        case ApiKey.PRODUCE:  # first it is asked whether there is such a transaction
+        case ApiKey.PRODUCE:  # first the coordinator verifies the transaction
             longest_ms = request.timeout_ms + _BETWEEN_BROKERS_MS
         case ApiKey.DELETE_RECORDS:
             longest_ms = request.timeout_ms

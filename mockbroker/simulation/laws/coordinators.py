@@ -10,7 +10,7 @@ from mockbroker.simulation import observe
 from mockbroker.simulation.clients.base import SimulatedClient
 from mockbroker.simulation.clients.reading import Reading
 from mockbroker.simulation.laws.base import Key, Law, key_of, name_of
-from mockbroker.simulation.observe import ReplicaView, Shard
+from mockbroker.simulation.observe import ObservedReplica, Shard
 from mockbroker.simulation.observe_coordinators import StoredRecords, memory_and_log, stored_by
 from mockbroker.simulation.script import Call
 
@@ -25,7 +25,7 @@ class CoordinatorsFollow(Law):
     name = "coordinators follow the leadership"
     topics = observe.COORDINATOR_LOGS
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         del views
         for broker, found in observe.shards(self.laws.cluster, partition):
             if found.loading:
@@ -64,7 +64,7 @@ class CoordinatorsKnow(Law):
         self._passed: dict[Key, list[tuple[int, int]]] = {}
         self._stored: dict[Key, StoredRecords] = {}  # what each log says
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         del views
         passed = self._passed.setdefault(key_of(partition), [])
         if not passed or passed[-1][0] != partition.high_watermark:
@@ -86,7 +86,9 @@ class CoordinatorsKnow(Law):
             if shard is not None:
                 self._judge(partition, shard)
 
-    def served(self, client: SimulatedClient, call: Call, response: Any, *, late: bool) -> None:
+    def on_response(
+        self, client: SimulatedClient, call: Call, response: Any, *, late: bool
+    ) -> None:
         """A broker has answered OffsetCommit: refused offsets are neither in memory nor logged."""
         del client, late
         broker = self.laws.cluster.processes.get(call.node_id)
@@ -136,7 +138,7 @@ class EnoughReplicas(Law):
         # By partition and broker: its epochs and its log end, where it had too few replicas.
         self._few: dict[tuple[int, int], tuple[int, int, int]] = {}
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         for view in views:
             broker = self.laws.cluster.processes.get(view.node_id)
             where = (partition.index, view.node_id)
@@ -161,9 +163,9 @@ class PhasesEnd(Law):
     """
 
     name = "rebalance phases end"
-    hears = (GroupMoved,)
+    events = (GroupMoved,)
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if isinstance(event, GroupMoved) and event.protocol == "classic":
             for sentence in observe.stuck_members(self.laws.cluster, event.group, event.state):
                 self.broken(f"group {event.group} is {event.state}, and {sentence}")
@@ -184,7 +186,9 @@ class ConsumersAdvance(Law):
 
     name = "consumers reach their target"
 
-    def served(self, client: SimulatedClient, call: Call, response: Any, *, late: bool) -> None:
+    def on_response(
+        self, client: SimulatedClient, call: Call, response: Any, *, late: bool
+    ) -> None:
         """A broker has answered a heartbeat."""
         del client
         if late or response.error_code or call.request.member_epoch < 0:
@@ -194,7 +198,7 @@ class ConsumersAdvance(Law):
             self.broken(f"group {group_id}: {member_id} {sentence}")
 
 
-class FetchesTell(Law):
+class FetchesReport(Law):
     """A Fetch answer has the watermarks of the broker's own replica, and the diverging epoch if the
     consumer's last fetched epoch is not the log's. In a session it has every partition that has
     changed since the last answer.
@@ -202,12 +206,14 @@ class FetchesTell(Law):
 
     name = "fetches report the broker's own log"
 
-    def served(self, client: SimulatedClient, call: Call, response: Any, *, late: bool) -> None:
+    def on_response(
+        self, client: SimulatedClient, call: Call, response: Any, *, late: bool
+    ) -> None:
         """A broker has answered a Fetch."""
         del late
         if not isinstance(client, Reading) or response.error_code or response.throttle_time_ms:
             return
-        wanted, heard = client.fetching
+        wanted, known = client.fetching
         answered = {
             (topic.topic or topic.topic_id, data.partition_index): data
             for topic in response.responses
@@ -216,51 +222,53 @@ class FetchesTell(Law):
         broker = self.laws.cluster.processes.get(call.node_id)
         if broker is None:
             return
-        for key, asked in wanted.items():
+        for key, requested in wanted.items():
             seen = observe.seen_by(broker, *key)
             view = None if seen is None else observe.copy_of(broker, seen)
             if seen is None or view is None:
                 continue
             data = answered.get(key)
             if data is None:
-                self._judge_omitted(client, seen, view, asked, heard.get(key))
+                self._judge_omitted(client, seen, view, requested, known.get(key))
             elif not data.error_code:
-                self._judge_told(client, seen, view, asked, data)
+                self._judge_returned(client, seen, view, requested, data)
 
     def _judge_omitted(
         self,
         client: SimulatedClient,
         seen: Partition,
-        view: ReplicaView,
-        asked: Any,
-        heard: tuple[int, int] | None,
+        view: ObservedReplica,
+        requested: Any,
+        known: tuple[int, int] | None,
     ) -> None:
         name = f"{client.name} got no answer for {name_of(seen)}"
-        if 0 <= asked.current_leader_epoch != seen.leader_epoch:
-            self.broken(f"{name}, which has another leader epoch than {asked.current_leader_epoch}")
+        if 0 <= requested.current_leader_epoch != seen.leader_epoch:
+            self.broken(
+                f"{name}, which has another leader epoch than {requested.current_leader_epoch}"
+            )
         now = (view.high_watermark, view.log.start_offset)
-        if heard is not None and heard != now:
-            self.broken(f"{name}, which has gone from {heard} to {now}")
+        if known is not None and known != now:
+            self.broken(f"{name}, which has gone from {known} to {now}")
 
-    def _judge_told(
+    def _judge_returned(
         self,
         client: SimulatedClient,
         seen: Partition,
-        view: ReplicaView,
-        asked: Any,
+        view: ObservedReplica,
+        requested: Any,
         data: Any,
     ) -> None:
         name = f"{client.name} got for {name_of(seen)}"
-        told = (data.high_watermark, data.log_start_offset)
+        returned = (data.high_watermark, data.log_start_offset)
         now = (view.high_watermark, view.log.start_offset)
-        if told != now:
-            self.broken(f"{name} {told} by broker {view.node_id}, which has {now}")
-        if asked.last_fetched_epoch < 0 or data.diverging_epoch.end_offset >= 0:
+        if returned != now:
+            self.broken(f"{name} {returned} by broker {view.node_id}, which has {now}")
+        if requested.last_fetched_epoch < 0 or data.diverging_epoch.end_offset >= 0:
             return
         log = view.log
-        found, end = log.epochs.end_offset_for(asked.last_fetched_epoch, log.end_offset)
-        if found < asked.last_fetched_epoch or end < asked.fetch_offset:
+        found, end = log.epochs.end_offset_for(requested.last_fetched_epoch, log.end_offset)
+        if found < requested.last_fetched_epoch or end < requested.fetch_offset:
             self.broken(
-                f"{name} at {asked.fetch_offset} after epoch {asked.last_fetched_epoch}, and not "
-                f"that epoch {found} ends at {end}"
+                f"{name} at {requested.fetch_offset} after epoch {requested.last_fetched_epoch}, "
+                f"without the diverging epoch {found} that ends at {end}"
             )

@@ -53,7 +53,7 @@ class _GroupLaw(HistoryLaw):
         """Whether a loading coordinator may have answered a Heartbeat."""
         if call.what != "heartbeat" or call.protocol != "classic" or not call.succeeded:
             return False
-        return self.judge.is_blind(call.sent, call.told)
+        return self.judge.is_blind(call.sent, call.answered)
 
     def judge_group(self, calls: list[GroupCall]) -> None:
         """Judge the requests of one group."""
@@ -81,17 +81,17 @@ class FormerGenerationsEnd(_GroupLaw):
         generations: list[int] = []
         for call in sorted(_synced(calls), key=_told):
             if not generations or call.generation > generations[-1]:
-                turns.append(call.told)
+                turns.append(call.answered)
                 generations.append(call.generation)
         for call in calls:
             if not call.succeeded or self._may_be_former(call):
                 continue
-            generation = call.generation_told if call.what == "join" else call.generation
+            generation = call.answered_generation if call.what == "join" else call.generation
             before = bisect_left(turns, call.sent)
             if call.what != "leave" and 0 <= generation < _last(generations, before):
                 self.broken(
                     f"group {call.group}: {call.what} of {call.client} was answered under "
-                    f"generation {generation} {self.at(call.told_ms)}, after an assignment of "
+                    f"generation {generation} {self.at(call.answered_ms)}, after an assignment of "
                     f"generation {generations[before - 1]}"
                 )
 
@@ -100,7 +100,7 @@ class FormerGenerationsEnd(_GroupLaw):
         is_written = call.what == "commit" or (call.what == "sync" and call.assignments)
         return not is_written and (
             self.judge.former_leaders is None
-            or self.judge.has_former_coordinator(call.sent, call.told)
+            or self.judge.has_former_coordinator(call.sent, call.answered)
         )
 
 
@@ -109,7 +109,7 @@ def _last(generations: list[int], before: int) -> int:
 
 
 def _told(call: GroupCall) -> int:
-    return call.told
+    return call.answered
 
 
 def _synced(calls: list[GroupCall]) -> Iterator[GroupCall]:
@@ -133,20 +133,20 @@ class LeadersAreNotAwaited(_GroupLaw):
                 joined.pop(call.client, None)
                 if call.leads:
                     joined[call.client] = call
-            elif join is None or call.generation != join.generation_told:
+            elif join is None or call.generation != join.answered_generation:
                 continue
             elif call.what == "sync":
                 del joined[call.client]
             elif (
                 call.what == "heartbeat"
                 and call.succeeded
-                and call.sent_ms > join.told_ms + longest_ms
+                and call.sent_ms > join.answered_ms + longest_ms
                 and call.group not in self.judge.groups_with_removals
             ):
                 self.broken(
                     f"group {call.group}: {call.client} leads generation {call.generation} since "
-                    f"{join.told_ms - self.judge.start_ms} ms, has not sent SyncGroup, and its "
-                    f"heartbeat was welcome {self.at(call.told_ms)}"
+                    f"{join.answered_ms - self.judge.start_ms} ms, has not sent SyncGroup, and its "
+                    f"heartbeat was welcome {self.at(call.answered_ms)}"
                 )
 
 
@@ -163,8 +163,8 @@ class AssignmentsFit(_GroupLaw):
         for call in calls:
             if call.what == "sync" and call.assignments:
                 made[call.generation].append(call)
-            if call.what == "join" and call.member_told and call.instance is not None:
-                selves[call.instance].add(call.member_told)
+            if call.what == "join" and call.answered_member and call.instance is not None:
+                selves[call.instance].add(call.answered_member)
             for instance, member in call.instances:
                 selves[instance].add(member)
         for call in _synced(calls):
@@ -175,12 +175,12 @@ class AssignmentsFit(_GroupLaw):
             possible = {
                 each.assignments.get(member, b"")
                 for each in made[call.generation]
-                if each.sent <= call.told
+                if each.sent <= call.answered
                 for member in members
             }
             if call.assigned not in possible:
                 self.broken(
-                    f"group {call.group}: {call.client} was given, {self.at(call.told_ms)}, what "
+                    f"group {call.group}: {call.client} got {self.at(call.answered_ms)} what "
                     f"no leader of generation {call.generation} has sent for it"
                 )
 
@@ -196,28 +196,29 @@ class OnlyWhoJoined(_GroupLaw):
         joins: dict[str, list[GroupCall]] = defaultdict(list)
         for call in calls:
             if call.what == "join":
-                joins[call.member_told or call.member].append(call)
+                joins[call.answered_member or call.member].append(call)
         for call in calls:
             if call.what != "join" or not call.succeeded:
                 continue
             for member in call.listed:
-                if member != call.member_told and self._is_absent(joins[member], call):
+                if member != call.answered_member and self._is_absent(joins[member], call):
                     self.broken(
-                        f"group {call.group}: {call.client} was told {self.at(call.told_ms)} that "
-                        f"{member} is in generation {call.generation_told}, and it had not joined"
+                        f"group {call.group}: {call.client} got {self.at(call.answered_ms)} an "
+                        f"answer with {member} in generation {call.answered_generation}, which it "
+                        "had not joined"
                     )
 
     @staticmethod
     def _is_absent(joins: list[GroupCall], leader: GroupCall) -> bool:
         """Whether a member has joined an earlier generation, and did not ask for this one."""
-        sent = [join for join in joins if join.sent < leader.told]
-        if not sent or any(join.doubtful or join.told < 0 for join in sent):
+        sent = [join for join in joins if join.sent < leader.answered]
+        if not sent or any(join.doubtful or join.answered < 0 for join in sent):
             return False
         last = max(sent, key=lambda join: join.sent)
         return (
             last.succeeded
-            and last.told < leader.told
-            and (last.generation_told < leader.generation_told)
+            and last.answered < leader.answered
+            and (last.answered_generation < leader.answered_generation)
         )
 
 
@@ -236,32 +237,32 @@ class FormerSelvesAreFenced(_GroupLaw):
                 by_instance[call.instance].append(call)
         for some in by_instance.values():
             selves = sorted(_synced(some), key=_told)
-            turns = [each.told for each in selves]
+            turns = [each.answered for each in selves]
             leaves = [each.sent for each in some if each.what == "leave"]
             for call in some:
-                if call.what in ("heartbeat", "sync", "commit") and call.told >= 0:
+                if call.what in ("heartbeat", "sync", "commit") and call.answered >= 0:
                     before = bisect_left(turns, call.sent)
-                    if before and not any(leave < call.told for leave in leaves):
+                    if before and not any(leave < call.answered for leave in leaves):
                         self._judge(call, selves[before - 1], some)
 
     def _judge(self, call: GroupCall, self_: GroupCall, calls: list[GroupCall]) -> None:
         was_before = any(
-            each.member_told == call.member and each.succeeded and each.told < self_.sent
+            each.answered_member == call.member and each.succeeded and each.answered < self_.sent
             for each in calls
             if each.what == "join"
         )
         if (
             call.member == self_.member
             or not was_before
-            or call.told_ms - self_.sent_ms >= _SESSION_MS
+            or call.answered_ms - self_.sent_ms >= _SESSION_MS
             or call.group in self.judge.groups_with_removals
             or call.error not in _TAKEN_FOR_ANYBODY
-            or self.judge.has_former_coordinator(call.sent, call.told)
+            or self.judge.has_former_coordinator(call.sent, call.answered)
         ):
             return
         self.broken(
             f"group {call.group}: {call.what} of the former self of {call.instance} was answered "
-            f"with error {call.error} {self.at(call.told_ms)}"
+            f"with error {call.error} {self.at(call.answered_ms)}"
         )
 
 
@@ -281,7 +282,7 @@ class _Life:
 
     def confirm(self, call: GroupCall, judge: Judge) -> None:
         """A request was answered without an error."""
-        if not judge.has_former_coordinator(call.sent, call.told):
+        if not judge.has_former_coordinator(call.sent, call.answered):
             self.confirmed = call.sent
 
     def release(
@@ -325,16 +326,16 @@ class HandedOver(_GroupLaw):
             if isinstance(call.assigned, frozenset):
                 for key in sorted(call.assigned):
                     if key not in life.held:
-                        life.held[key] = call.told
+                        life.held[key] = call.answered
                         given.append((key, call))
         for life in lives.values():
             over(life, list(life.held), life.confirmed)
         for key, call in given:
             for since, until, member in spans[key]:
-                if member != call.member and since < call.sent and call.told < until:
+                if member != call.member and since < call.sent and call.answered < until:
                     self.broken(
                         f"group {call.group}: partition {key[1]} of {key[0].hex()} was given to "
-                        f"{call.client} {self.at(call.told_ms)}, while {member} still had it"
+                        f"{call.client} {self.at(call.answered_ms)}, while {member} still had it"
                     )
 
 
@@ -351,9 +352,9 @@ class MemberEpochsRise(_GroupLaw):
                 epochs.pop(call.member, None)
                 continue
             before = -1 if call.what == "join" else epochs.get(call.member, -1)
-            if call.generation_told < before:
+            if call.answered_generation < before:
                 self.broken(
-                    f"group {call.group}: {call.client} was told epoch {call.generation_told} "
-                    f"{self.at(call.told_ms)}, after epoch {before}"
+                    f"group {call.group}: {call.client} got epoch {call.answered_generation} "
+                    f"{self.at(call.answered_ms)}, after epoch {before}"
                 )
-            epochs[call.member] = call.generation_told
+            epochs[call.member] = call.answered_generation

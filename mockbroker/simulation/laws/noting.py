@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from mockbroker.core.replication.partition import Partition
 from mockbroker.simulation import observe
 from mockbroker.simulation.laws.base import FormerLeader, Key, Law, Span
-from mockbroker.simulation.observe import ReplicaView
+from mockbroker.simulation.observe import ObservedReplica
 from mockbroker.simulation.plan import Step
 
 _Subject = TypeVar("_Subject", bound=Hashable)
@@ -45,7 +45,7 @@ class GroupLoads(Law):
         loads = self.laws.group_loads = []
         self._loads = _Spans[Key](self.laws.history.turn, lambda _, span: loads.append(span))
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         del views
         loads = any(shard.loading for _, shard in observe.shards(self.laws.cluster, partition))
         self._loads.note(partition.key, holds=loads)
@@ -82,7 +82,7 @@ class FormerLeaders(Law):
         assert self.laws.former_leaders is not None
         self.laws.former_leaders.append(FormerLeader(*subject, span))
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         topic, key, newest = partition.topic.name, partition.key, partition.leader_epoch
         for view in views:
             is_former = view.leads and view.leader_epoch < newest

@@ -22,7 +22,7 @@ from mockbroker.simulation.laws.groups import (
     OnlyWhoJoined,
 )
 from mockbroker.simulation.laws.records import (
-    AbortsAreTold,
+    AbortedTransactionsAreListed,
     AcknowledgedKept,
     CoordinatorsFenced,
     EpochsRise,
@@ -47,7 +47,7 @@ HISTORY_LAWS: tuple[type[HistoryLaw], ...] = (
     CoordinatorsFenced,
     FencedStayFenced,
     TransactionsWhole,
-    AbortsAreTold,
+    AbortedTransactionsAreListed,
     ReadsKept,
     FetchesFit,
     OwnedOnce,

@@ -14,8 +14,8 @@ from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.replication.partition import Partition
 from mockbroker.simulation import observe, observe_transactions
 from mockbroker.simulation.laws.base import Key, Law, key_of, name_of
-from mockbroker.simulation.logs import BatchView, batches_of
-from mockbroker.simulation.observe import ReplicaView
+from mockbroker.simulation.logs import ObservedBatch, batches_of
+from mockbroker.simulation.observe import ObservedReplica
 from mockbroker.simulation.script import Call
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.produce import (
@@ -42,7 +42,7 @@ class _Producer:
         self.transaction_start = -1
         self.batches: list[tuple[int, int]] = []  # base and last offset of the latest
 
-    def take(self, batch: BatchView) -> None:
+    def take(self, batch: ObservedBatch) -> None:
         """The next batch."""
         if batch.producer_epoch != self.epoch:
             self.epoch = batch.producer_epoch
@@ -98,17 +98,17 @@ class ProducersFollow(Law):
     """
 
     name = "the state of a log follows from its batches"
-    hears = (LogTruncated,)
+    events = (LogTruncated,)
 
     def begin(self) -> None:
         self._replays: dict[tuple[Key, int], _Replay] = {}
         self._cut: set[tuple[str, int, int]] = set()
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if isinstance(event, LogTruncated):
             self._cut.add((event.topic, event.partition, event.node_id))
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         for view in views:
             if view.leads:
                 self._judge(partition, view)
@@ -125,7 +125,7 @@ class ProducersFollow(Law):
                 if view.node_id == node_id:
                     self._judge(partition, view)
 
-    def _judge(self, partition: Partition, view: ReplicaView) -> None:
+    def _judge(self, partition: Partition, view: ObservedReplica) -> None:
         log = view.log
         if partition.topic.is_internal or log.start_offset or observe.has_holes(log):
             return  # the log may know producers of deleted records
@@ -147,7 +147,7 @@ class ProducersFollow(Law):
         ]
         if known != replay.aborted:
             self.broken(
-                f"{name}: it knows of the aborted transactions {known}, and has {replay.aborted}"
+                f"{name}: it lists the aborted transactions {known}, and has {replay.aborted}"
             )
 
     def _judge_epochs(self, name: str, replay: _Replay) -> None:
@@ -156,7 +156,7 @@ class ProducersFollow(Law):
         if entries and entries[-1][1] == replay.end and entries[-1][0] not in replay.epochs:
             del known[entries[-1][0]]  # nothing was written under it yet
         if known != replay.epochs:
-            self.broken(f"{name}: it knows of the epochs {known}, and has {replay.epochs}")
+            self.broken(f"{name}: it lists the epochs {known}, and has {replay.epochs}")
 
     def _judge_producer(self, name: str, replay: _Replay, producer_id: int) -> None:
         entry = replay.log.producers.entries.get(producer_id)
@@ -172,7 +172,7 @@ class ProducersFollow(Law):
         due = (wanted.epoch, wanted.last_sequence, wanted.transaction_start, wanted.batches)
         if found != due:
             self.broken(
-                f"{name}: it knows producer {producer_id} by epoch, sequence, first offset of its "
+                f"{name}: it has producer {producer_id} with epoch, sequence, first offset of its "
                 f"transaction and batches as {found}, and not as {due}"
             )
 
@@ -234,14 +234,14 @@ class TransactionsMove(Law):
     """
 
     name = "transactions advance when records are replicated"
-    hears = (TransactionMoved, WatermarkMoved, MarkerWritten)
+    events = (TransactionMoved, WatermarkMoved, MarkerWritten)
 
     def begin(self) -> None:
         self._high_watermarks: dict[Key, int] = {}  # the highest of any replica
         # By producer id, the partitions that a coordinator's metadata lacked when it sent markers.
         self._skipped: dict[int, set[Key]] = {}
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         for view in views:
             if view.leads:
                 self._reached(partition.key, view.high_watermark)
@@ -250,7 +250,7 @@ class TransactionsMove(Law):
         if high_watermark > self._high_watermarks.get(key, 0):
             self._high_watermarks[key] = high_watermark
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if isinstance(event, WatermarkMoved):
             # The next leader may have an older one, and lead before anybody looks.
             topic = self.laws.cluster.topics.get(event.topic)
@@ -300,7 +300,7 @@ class TransactionsMove(Law):
             )
 
     @staticmethod
-    def _is_pending(view: ReplicaView, transactional_id: str) -> bool:
+    def _is_pending(view: ObservedReplica, transactional_id: str) -> bool:
         """Whether a record of the id is above the high watermark."""
         begin, end = view.high_watermark, view.log.end_offset
         if begin >= end:
@@ -351,15 +351,15 @@ class MarkersGoOn(Law):
     """
 
     name = "markers are sent until they are written"
-    hears = (TransactionMoved,)
+    events = (TransactionMoved,)
 
     def begin(self) -> None:
         self._is_any = False  # whether an end may be decided and not complete
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         self._is_any |= isinstance(event, TransactionMoved) and event.state in _PREPARED
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:  # noqa: ARG002
         # A coordinator also finds prepared ends when it loads its log.
         if self._is_any or partition.topic.name == observe.TRANSACTIONS:
             self._judge()
@@ -386,9 +386,9 @@ class MarkersEndVerification(Law):
     """
 
     name = "markers end verification"
-    hears = (MarkerWritten,)
+    events = (MarkerWritten,)
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if isinstance(event, MarkerWritten) and observe_transactions.is_verifying_after(
             self.laws.cluster, event
         ):

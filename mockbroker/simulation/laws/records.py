@@ -39,7 +39,7 @@ class AcknowledgedKept(HistoryLaw):
         return [sent for sent in self.acknowledged(key) if not sent.voided]
 
     def check(self, log: LogView, *, excuse: bool = False) -> None:
-        """Look for what was acknowledged; what is missing is void once it is `forgiven` or told."""
+        """Look for acknowledged batches; a missing one is void once it is excused or reported."""
         wanted = self.wanted(log.key)
         if not wanted or log.has_holes or log.leader_id < 0:
             return
@@ -58,7 +58,7 @@ class AcknowledgedKept(HistoryLaw):
                 f"are not in the log of leader {log.leader_id}, which goes from "
                 f"{log.start_offset} to {log.end_offset}"
             )
-            sent.voided = "told"
+            sent.voided = "reported"
 
     def excuses(self, sent: Sent) -> bool:
         """Whether something else than the leader of now may have taken a batch."""
@@ -215,8 +215,8 @@ class SequencesTaken(HistoryLaw):
             is_deleted = former is not None and 0 <= former.base_offset < starts.get(key, 0)
             if not is_deleted and not self._may_lack(disordered, former):
                 self.broken(
-                    f"{sent.client} was told that a batch of {sent.topic}-{sent.partition}, sent "
-                    f"at {sent.sent_ms - self.judge.start_ms} ms, is out of order"
+                    f"{sent.client} got the answer that a batch of {sent.topic}-{sent.partition}, "
+                    f"sent at {sent.sent_ms - self.judge.start_ms} ms, is out of order"
                 )
 
     def _before(self, refused: Sent) -> Sent | None:
@@ -236,10 +236,10 @@ class SequencesTaken(HistoryLaw):
         leaders = self.judge.former_leaders
         if leaders is None:
             return former is None or former.node_id != disordered.node_id
-        sent, node_id, asked, told = disordered
+        sent, node_id, requested, answered = disordered
         key = (sent.topic_id, sent.partition)
         return any(
-            each.key == key and each.node_id == node_id and each.span.meets(asked, told)
+            each.key == key and each.node_id == node_id and each.span.meets(requested, answered)
             for each in leaders
         )
 
@@ -257,18 +257,18 @@ class _Aborted(NamedTuple):
     marker: int
     whole: bool
 
-    def is_among(self, told: frozenset[tuple[int, int]], log_start_offset: int) -> bool:
-        """Whether a Fetch told of it."""
-        return (self.producer_id, self.first) in told or (
+    def is_among(self, listed: frozenset[tuple[int, int]], log_start_offset: int) -> bool:
+        """Whether a Fetch listed it."""
+        return (self.producer_id, self.first) in listed or (
             not self.whole
             and any(
                 producer_id == self.producer_id and first < log_start_offset
-                for producer_id, first in told
+                for producer_id, first in listed
             )
         )
 
 
-class AbortsAreTold(HistoryLaw):
+class AbortedTransactionsAreListed(HistoryLaw):
     """A read_committed Fetch lists exactly the aborted transactions that overlap its records."""
 
     name = "aborted transactions are listed"
@@ -278,20 +278,22 @@ class AbortsAreTold(HistoryLaw):
 
     def conclude(self) -> None:
         logs = {log.key: (log.start_offset, self._aborted(log)) for log in self.judge.user_logs()}
-        for told in self.judge.history.aborts[self._skipped :]:
-            key = (told.topic_id, told.partition)
-            if key not in logs or key in self.judge.lossy or told.topic in self.judge.recreated:
+        for answer in self.judge.history.aborts[self._skipped :]:
+            key = (answer.topic_id, answer.partition)
+            if key not in logs or key in self.judge.lossy or answer.topic in self.judge.recreated:
                 continue
             start, aborted = logs[key]
-            due = [each for each in aborted if each.first < told.end and each.marker >= told.begin]
-            missing = [each for each in due if not each.is_among(told.aborted, start)]
+            due = [
+                each for each in aborted if each.first < answer.end and each.marker >= answer.begin
+            ]
+            missing = [each for each in due if not each.is_among(answer.aborted, start)]
             known = {(each.producer_id, each.first) for each in aborted}
-            strange = {each for each in told.aborted - known if each[1] >= start}
+            strange = {each for each in answer.aborted - known if each[1] >= start}
             if strange or missing:
                 self.broken(
-                    f"{told.client} was given {told.topic}-{told.partition} from {told.begin} to "
-                    f"{told.end}, told that {sorted(told.aborted)} were aborted, and not that "
-                    f"{[each[:2] for each in due]} were"
+                    f"{answer.client} got {answer.topic}-{answer.partition} from {answer.begin} "
+                    f"to {answer.end}, with {sorted(answer.aborted)} listed as aborted, and not "
+                    f"{[each[:2] for each in due]}"
                 )
 
     @staticmethod

@@ -15,7 +15,7 @@ from mockbroker.simulation import observe
 from mockbroker.simulation.history import Sent
 from mockbroker.simulation.laws.base import Key, Law, key_of, name_of
 from mockbroker.simulation.laws.records import AcknowledgedKept
-from mockbroker.simulation.observe import ReplicaView
+from mockbroker.simulation.observe import ObservedReplica
 
 _CHANGES_BETWEEN = 15
 
@@ -27,7 +27,7 @@ class WatermarksInOrder(Law):
 
     name = "watermarks are in order"
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         for view in views:
             log = view.log
             if view.leads and not (
@@ -51,12 +51,12 @@ class HighWatermarkRises(Law):
     """
 
     name = "the high watermark rises"
-    hears = (WatermarkMoved,)
+    events = (WatermarkMoved,)
 
     def begin(self) -> None:
         self._seen: dict[tuple[Key, int, int], int] = {}
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         key = partition.key
         for view in views:
             if not view.leads:
@@ -70,7 +70,7 @@ class HighWatermarkRises(Law):
                 )
             self._seen[where] = view.high_watermark
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if isinstance(event, WatermarkMoved) and event.cause and self._seen:
             topic = self.laws.cluster.topics.get(event.topic)
             for where in [w for w in self._seen if topic and w[0][0] == topic.topic_id]:
@@ -90,7 +90,7 @@ class OneLeaderAnEpoch(Law):
         self._leaders: dict[tuple[Key, int], int] = {}
         self._latest: dict[Key, int] = {}
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         key = key_of(partition)
         for view in views:
             if not view.leads:
@@ -116,17 +116,17 @@ class ReplicasAgree(Law):
 
     name = "replicas agree"
     of_replicas = True
-    hears = (LeaderChanged, IsrChanged)
+    events = (LeaderChanged, IsrChanged)
 
     def begin(self) -> None:
         self._checked: dict[tuple[Key, int], tuple[tuple[int, ...], int]] = {}
         # How often a partition may change before it is compared again.
         self._changes: dict[Key, int] = {}
 
-    def happened(self, event: Event) -> None:  # noqa: ARG002
+    def on_event(self, event: Event) -> None:  # noqa: ARG002
         self._changes.clear()
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         key = key_of(partition)
         left = self._changes.get(key, 0)
         self._changes[key] = left - 1 if left else _CHANGES_BETWEEN
@@ -137,7 +137,7 @@ class ReplicasAgree(Law):
         for partition in observe.partitions(self.laws.cluster):
             self._compare_all(partition, observe.replicas(self.laws.cluster, partition))
 
-    def _compare_all(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def _compare_all(self, partition: Partition, views: list[ObservedReplica]) -> None:
         leader = next((view for view in views if view.node_id == partition.leader_id), None)
         if leader is None:
             return
@@ -145,7 +145,9 @@ class ReplicasAgree(Law):
             if view.log is not leader.log and view.node_id in partition.isr:
                 self._compare(partition, leader, view)
 
-    def _compare(self, partition: Partition, leader: ReplicaView, view: ReplicaView) -> None:
+    def _compare(
+        self, partition: Partition, leader: ObservedReplica, view: ObservedReplica
+    ) -> None:
         one, other = leader.log, view.log
         key = key_of(partition)
         if other.end_offset < leader.high_watermark and key not in self.laws.lossy:
@@ -188,7 +190,7 @@ class StableOffsetFollows(Law):
     def begin(self) -> None:
         self._scans: dict[tuple[Key, int], _Scan] = {}
 
-    def look(self, partition: Partition, views: list[observe.ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[observe.ObservedReplica]) -> None:
         key = partition.key
         if partition.topic.is_internal or key in self.laws.held:
             return
@@ -224,7 +226,7 @@ class _Scan:
         self.end = 0
         self.open: dict[int, int] = {}  # producer id -> where its transaction begins
 
-    def stable_offset(self, view: observe.ReplicaView) -> int:
+    def stable_offset(self, view: observe.ObservedReplica) -> int:
         end = view.high_watermark
         if self.end < end:
             for base_offset, producer_id, is_marker in observe.transactional_batches(
@@ -241,7 +243,7 @@ class _Scan:
 class AcknowledgedAlways(AcknowledgedKept, Law):
     """Records that were acknowledged with acks=all exist right after each change of a leader."""
 
-    hears = (LeaderChanged, LogTruncated)
+    events = (LeaderChanged, LogTruncated)
 
     def begin(self) -> None:
         super().begin()
@@ -249,7 +251,7 @@ class AcknowledgedAlways(AcknowledgedKept, Law):
         # The leaders of partitions with an unclean election: (since ms, leader).
         self._leaders: dict[tuple[str, int], list[tuple[int, int]]] = {}
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if isinstance(event, LeaderChanged):
             where = (event.topic, event.partition)
             if event.unclean or where in self._leaders:
@@ -275,8 +277,8 @@ class AcknowledgedAlways(AcknowledgedKept, Law):
                     self.laws.unclean.discard((topic, index))
 
     def excuses(self, sent: Sent) -> bool:
-        """Whether a batch was acknowledged by a leader that had not heard of its successor, in a
-        partition in which an unclean election was held.
+        """Whether a former leader, whose image lacked its successor, acknowledged a batch in a
+        partition that had an unclean election.
         """
         known = self._leaders.get((sent.topic, sent.partition), ())
         leader_id = sent.node_id
@@ -298,7 +300,7 @@ class ControllerLives(Law):
     name = "the controller is alive"
     of_controller = True
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:  # noqa: ARG002
         controller_id, brokers = self.laws.cluster.controller_id, self.laws.cluster.brokers
         broker = brokers.get(controller_id)
         if broker is not None and not broker.fenced:
@@ -314,9 +316,9 @@ class UncleanOnlyWhereAllowed(Law):
     """
 
     name = "unclean elections are allowed"
-    hears = (LeaderChanged,)
+    events = (LeaderChanged,)
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if not isinstance(event, LeaderChanged) or not event.unclean:
             return
         cluster = self.laws.cluster
@@ -334,9 +336,9 @@ class Losses(Law):
     """No law: notes the losses that laws excuse, those of unclean elections and lost disks."""
 
     name = "losses are noted"
-    hears = (LeaderChanged,)
+    events = (LeaderChanged,)
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if isinstance(event, LeaderChanged) and event.unclean:
             self.laws.unclean.add((event.topic, event.partition))
             partition = self.laws.cluster.partition(event.topic, event.partition)

@@ -53,7 +53,7 @@ class RecordsAreDecided(ShareLaw):
             if partition.leader_id == call.node_id:
                 self._ends[partition.key] = partition.last_stable_offset
 
-    def heard(self, call: Call, response: ShareFetchResponse) -> None:
+    def on_received(self, call: Call, response: ShareFetchResponse) -> None:
         """The last member of a group has got an answer."""
         group = call.request.group_id
         refusals = {

@@ -1,11 +1,11 @@
 """Laws of share groups: records that members acquire, and the states that share coordinators keep.
 
-The laws of deliveries look at requests when a broker gets them (`asked`), and at its answers when
-they are made (`served`). An answer to a request with acknowledgements may be made long after it has
-acquired its records; the laws leave those out. So they do what a deposed leader answers, which may
-deliver again what its successor has delivered, as Kafka's. After an unclean election the deposed
-share coordinator, alone in its ISR, goes on until it hears of its successor: its writes are lost,
-and the laws do not note the acknowledgements that are answered meanwhile.
+The laws of deliveries look at requests when a broker gets them, and at its responses when they are
+made (`on_response`). A response to a request with acknowledgements may be made long after it has
+acquired its records; the laws leave it out. They also leave out responses of a deposed leader: it
+may deliver again what its successor has delivered, as in Kafka. After an unclean election the
+deposed share coordinator, alone in its ISR, goes on until it has the image with its successor. Its
+writes are lost, and the laws do not note the acknowledgements that are answered meanwhile.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mockbroker.core.share.states import ACKNOWLEDGE_TYPES, RecordEvent, RecordS
 from mockbroker.simulation import observe, observe_shares
 from mockbroker.simulation.clients.base import SimulatedClient
 from mockbroker.simulation.laws.base import Key, Law, name_of
-from mockbroker.simulation.observe import ReplicaView
+from mockbroker.simulation.observe import ObservedReplica
 from mockbroker.simulation.observe_shares import StoredState
 from mockbroker.simulation.plan import Step
 from mockbroker.simulation.script import Call
@@ -115,7 +115,7 @@ class ShareLaw(Law):
         where = key[1].hex() if partition is None else name_of(partition)
         return f"group {key[0]}, {where}"
 
-    def asked(self, client: SimulatedClient, call: Call) -> None:
+    def on_request(self, client: SimulatedClient, call: Call) -> None:
         """A broker has got a request of `SHARE_APIS`."""
         if call.api_key not in SHARE_RESETS:
             self.fetches_or_acknowledges(client, call)
@@ -123,7 +123,9 @@ class ShareLaw(Law):
     def fetches_or_acknowledges(self, client: SimulatedClient, call: Call) -> None:
         """A broker has got a ShareFetch or ShareAcknowledge."""
 
-    def served(self, client: SimulatedClient, call: Call, response: Any, *, late: bool) -> None:
+    def on_response(
+        self, client: SimulatedClient, call: Call, response: Any, *, late: bool
+    ) -> None:
         """A broker has answered a ShareFetch or ShareAcknowledge."""
         self.begin_after_losses()
         if call.api_key is ApiKey.SHARE_FETCH:
@@ -373,13 +375,13 @@ class AvailableAreDelivered(ShareLaw):
     """
 
     name = "available records are delivered"
-    hears = (ShareStartMoved,)
+    events = (ShareStartMoved,)
 
     def reset(self) -> None:
         self._moved_ms: dict[ShareKey, int] = {}  # when the log start moved the start offset
         self._overdue: dict[tuple[SharePartition, int], int] = {}
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if isinstance(event, ShareStartMoved) and event.reason == "log_start":
             self.begin_after_losses()
             key = (event.group, uuid_from_text(event.topic_id), event.partition)
@@ -477,7 +479,7 @@ class StatesRise(ShareLaw):
     def reset(self) -> None:
         self._seen: dict[Key, dict[SharePartitionKey, StoredState]] = {}
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         del views
         self.begin_after_losses()
         self.laws.late_starts.update(observe_shares.repeated_writes(self.laws.cluster))

@@ -19,7 +19,7 @@ from mockbroker.handlers.base import APIS
 from mockbroker.simulation import observe
 from mockbroker.simulation import plan as plans
 from mockbroker.simulation.laws.base import Key, Law, key_of, name_of
-from mockbroker.simulation.observe import ReplicaView
+from mockbroker.simulation.observe import ObservedReplica
 from mockbroker.simulation.plan import Step
 from mockbroker.simulation.script import Call
 
@@ -34,12 +34,12 @@ class HighWatermarkWaits(Law):
     """
 
     name = "the high watermark waits"
-    hears = (WatermarkMoved,)
+    events = (WatermarkMoved,)
 
     def begin(self) -> None:
         self._seen: dict[tuple[Key, int, int], int] = {}
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         key = key_of(partition)
         for view in views:
             if not view.leads:
@@ -56,16 +56,16 @@ class HighWatermarkWaits(Law):
                     self.broken(
                         f"{name_of(partition)} on broker {view.node_id}: from {former} to "
                         f"{view.high_watermark}, while broker {node_id} of the ISR {known.isr} "
-                        f"(asked for: {list(known.isr_in_flight)}) has fetched up to "
+                        f"(requested: {list(known.isr_in_flight)}) has fetched up to "
                         f"{state.fetched_offset}"
                     )
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if isinstance(event, WatermarkMoved) and event.cause:
             self._seen.clear()
 
     def after(self, step: Step) -> None:
-        if step.do == plans.RESTART:  # leaders have to hear from their followers anew
+        if step.do == plans.RESTART:  # leaders wait for fetches of their followers anew
             self._seen.clear()
 
     def forget(self) -> None:
@@ -79,12 +79,12 @@ class LeadersKnowNoMore(Law):
 
     name = "followers' positions are real"
     of_replicas = True
-    hears = (LogTruncated,)
+    events = (LogTruncated,)
 
     def begin(self) -> None:
         self._lost: set[tuple[str, int, int]] = set()
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         leader = next((view for view in views if view.leads and view.known.followers), None)
         if leader is None:
             return
@@ -100,7 +100,7 @@ class LeadersKnowNoMore(Law):
                     f"{view.log.end_offset}"
                 )
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if isinstance(event, LogTruncated):
             self._lost.add((event.topic, event.partition, event.node_id))
 
@@ -114,12 +114,12 @@ class NothingWithoutAWay(Law):
     """
 
     name = "unreachable followers stay as they are"
-    hears = (NetworkChanged, BrokerChanged, LogTruncated, RecordsRemoved, ReplicasChanged)
+    events = (NetworkChanged, BrokerChanged, LogTruncated, RecordsRemoved, ReplicasChanged)
 
     def begin(self) -> None:
         self._ends: dict[tuple[Key, int], tuple[int, int]] = {}
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:  # noqa: ARG002
         if not self.laws.is_disturbed:
             self._ends.clear()
             return
@@ -146,7 +146,7 @@ class NothingWithoutAWay(Law):
                 )
                 self._ends[where] = now
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if not self._ends:
             return
         match event:
@@ -177,13 +177,13 @@ class NoEpochAhead(Law):
 
     name = "logs have no unknown leader epoch"
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         for view in views:
             latest = view.log.epochs.latest
             if latest > view.leader_epoch:
                 self.broken(
                     f"{name_of(partition)}: the log of broker {view.node_id} has the epoch "
-                    f"{latest}, and the broker knows {view.leader_epoch}"
+                    f"{latest}, and the broker has {view.leader_epoch}"
                 )
 
 
@@ -195,32 +195,32 @@ class ChangesAreAnswered(Law):
     name = "AlterPartition is answered"
 
     def begin(self) -> None:
-        # The ISR that was asked for, and since when, in ms since the epoch.
-        self._asked: dict[tuple[Key, int], tuple[object, int]] = {}
+        # The requested ISR, and since when, in ms since the epoch.
+        self._requested: dict[tuple[Key, int], tuple[object, int]] = {}
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:
         now_ms = self.laws.history.now_ms()
         for view in views:
-            asked = view.known.isr_in_flight
-            if not asked and not self._asked:
+            requested = view.known.isr_in_flight
+            if not requested and not self._requested:
                 continue
             where = (partition.key, view.node_id)
             if (
-                not asked
+                not requested
                 or not view.leads
                 or not observe.alters_at_once(self.laws.cluster, view.node_id)
             ):
-                self._asked.pop(where, None)
+                self._requested.pop(where, None)
                 continue
-            before = self._asked.get(where)
-            if before is None or before[0] is not asked:
-                self._asked[where] = (asked, now_ms)
+            before = self._requested.get(where)
+            if before is None or before[0] is not requested:
+                self._requested[where] = (requested, now_ms)
             elif now_ms - before[1] > RETRY_BACKOFF_MS + self.laws.cluster.config_int(
                 "controller.socket.timeout.ms"
             ):
                 self.broken(
-                    f"{name_of(partition)}: leader {view.node_id} waits for the ISR {list(asked)} "
-                    f"since {now_ms - before[1]} ms"
+                    f"{name_of(partition)}: leader {view.node_id} waits for the ISR "
+                    f"{list(requested)} since {now_ms - before[1]} ms"
                 )
 
     def conclude(self) -> None:
@@ -245,8 +245,8 @@ class NobodyWaitsInVain(Law):
     def gone(self, partition: Partition) -> None:
         if observe.waits_in_vain(partition):
             self.broken(
-                f"{name_of(partition)}: somebody waits for leader {partition.leader_id} of epoch "
-                f"{partition.leader_epoch}, which nobody knows any more"
+                f"{name_of(partition)}: a request waits for leader {partition.leader_id} of epoch "
+                f"{partition.leader_epoch}, which no broker has any more"
             )
 
 
@@ -262,7 +262,7 @@ class CoordinatorsAwake(Law):
     def begin(self) -> None:
         self._asleep: dict[Key, int] = {}  # under which leader epoch
 
-    def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
+    def look(self, partition: Partition, views: list[ObservedReplica]) -> None:  # noqa: ARG002
         if self._sleeps(partition):
             self._asleep[key_of(partition)] = partition.leader_epoch
             self.laws.look_later(self, partition)
@@ -287,8 +287,8 @@ class CoordinatorsAwake(Law):
             left = observe.coordinators_left(self.laws.cluster, partition)
             if left:
                 self.broken(
-                    f"{name_of(partition)}: the coordinators of brokers {left} go by what nobody "
-                    "knows any more"
+                    f"{name_of(partition)}: the coordinators of brokers {left} have state of a "
+                    "former leadership"
                 )
 
 
@@ -299,7 +299,7 @@ class ForwardedGoOn(Law):
     """
 
     name = "forwarded requests are answered"
-    hears = (NetworkChanged,)
+    events = (NetworkChanged,)
 
     def begin(self) -> None:
         self._changed_ms = 0  # when links last changed
@@ -307,7 +307,7 @@ class ForwardedGoOn(Law):
         self._slow_ms = -1  # until when it took time
         self._delays_ms = 0  # the longest time that it took both ways
 
-    def happened(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if isinstance(event, NetworkChanged):
             self._changed_ms = event.at_ms
             self._note()

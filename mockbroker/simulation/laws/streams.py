@@ -22,7 +22,9 @@ class TasksActiveOnce(Law):
 
     name = "tasks are active once"
 
-    def served(self, client: SimulatedClient, call: Call, response: Any, *, late: bool) -> None:
+    def on_response(
+        self, client: SimulatedClient, call: Call, response: Any, *, late: bool
+    ) -> None:
         """A broker has answered a heartbeat."""
         del client
         group_id = call.request.group_id

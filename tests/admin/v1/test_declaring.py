@@ -11,13 +11,13 @@ import msgspec
 import pytest
 import trio
 
-from mockbroker.admin.v1.api import Api, OwnRunApi
+from mockbroker.admin.v1.backend import AdminBackend, OwnRunBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
-from mockbroker.admin.v1.endpoint import JSON, Call, Endpoint, Nothing, Stream, Text
+from mockbroker.admin.v1.endpoint import JSON, Endpoint, EndpointCall, Nothing, Stream, Text
 from mockbroker.admin.v1.endpoints import ENDPOINTS
 
 VIEWS = [each for each in ENDPOINTS if not inspect.iscoroutinefunction(each.declared)]
-CALL = Call({}, Nothing(), None)
+CALL = EndpointCall({}, Nothing(), None)
 
 
 class Row(msgspec.Struct):
@@ -45,15 +45,17 @@ class Recorder:
         self.asked.append("durable")
 
 
-def called(endpoint: Endpoint[Api], recorder: Recorder, call: Call = CALL) -> object:
+def called(
+    endpoint: Endpoint[AdminBackend], recorder: Recorder, call: EndpointCall = CALL
+) -> object:
     async def run() -> object:
-        return await endpoint.call(cast("Api", recorder), call)
+        return await endpoint.call(cast("AdminBackend", recorder), call)
 
     return trio.run(run)
 
 
 @pytest.mark.parametrize("endpoint", VIEWS, ids=lambda each: each.path)
-def test_a_view_takes_what_the_path_and_the_query_name(endpoint: Endpoint[Api]) -> None:
+def test_a_view_takes_what_the_path_and_the_query_name(endpoint: Endpoint[AdminBackend]) -> None:
     _, *parameters = inspect.signature(endpoint.declared).parameters
     in_path = re.findall(r"\{(\w+)", endpoint.path)
     assert endpoint.query is not None
@@ -73,7 +75,7 @@ def test_each_module_declares_its_endpoints_in_order() -> None:
     assert ApiEndpoints() == []
     for each in endpoints:
         recorder = Recorder()
-        found = called(each, recorder, Call({"topic": "orders"}, RowQuery(5), None))
+        found = called(each, recorder, EndpointCall({"topic": "orders"}, RowQuery(5), None))
         assert (found, recorder.asked) == (Row("orders", 5), ["cluster"])
         assert (each.method, each.answer, each.status) == ("GET", Row, 200)
 
@@ -83,7 +85,7 @@ def test_a_change_is_answered_when_it_is_durable(method: str) -> None:
     endpoints = ApiEndpoints()
     recorder = Recorder()
 
-    async def change(_: Api, _call: Call) -> Row:
+    async def change(_: AdminBackend, _call: EndpointCall) -> Row:
         recorder.asked.append("change")
         return Row("orders", 1)
 
@@ -98,7 +100,7 @@ def test_a_change_that_is_refused_waits_for_no_disk() -> None:
     endpoints = ApiEndpoints()
 
     @endpoints.post("/v1/topics", "Change it")
-    async def change(_: Api, _call: Call) -> None:
+    async def change(_: AdminBackend, _call: EndpointCall) -> None:
         raise ValueError("refused")
 
     recorder = Recorder()
@@ -107,12 +109,12 @@ def test_a_change_that_is_refused_waits_for_no_disk() -> None:
     assert recorder.asked == []
 
 
-async def nothing(_: Api, _call: Call) -> None: ...
-async def text(_: Api, _call: Call) -> Text: ...
-async def rows(_: Api, _call: Call) -> list[Row]: ...
-async def either(_: Api, _call: Call) -> list[Row] | Row: ...
-async def row_stream(_: Api, _call: Call) -> Stream[Row]: ...
-async def byte_stream(_: Api, _call: Call) -> Stream[bytes]: ...
+async def nothing(_: AdminBackend, _call: EndpointCall) -> None: ...
+async def text(_: AdminBackend, _call: EndpointCall) -> Text: ...
+async def rows(_: AdminBackend, _call: EndpointCall) -> list[Row]: ...
+async def either(_: AdminBackend, _call: EndpointCall) -> list[Row] | Row: ...
+async def row_stream(_: AdminBackend, _call: EndpointCall) -> Stream[Row]: ...
+async def byte_stream(_: AdminBackend, _call: EndpointCall) -> Stream[bytes]: ...
 
 
 @pytest.mark.parametrize(
@@ -128,7 +130,10 @@ async def byte_stream(_: Api, _call: Call) -> Stream[bytes]: ...
     ids=lambda each: getattr(each, "__name__", None),
 )
 def test_the_annotation_is_the_type_of_the_answer(
-    function: Callable[[Api, Call], Awaitable[object]], media: str, answer: object, status: int
+    function: Callable[[AdminBackend, EndpointCall], Awaitable[object]],
+    media: str,
+    answer: object,
+    status: int,
 ) -> None:
     endpoints = ApiEndpoints()
     endpoints.get("/v1/topics", "Rows", media=(media,))(function)
@@ -137,9 +142,9 @@ def test_the_annotation_is_the_type_of_the_answer(
 
 
 def test_what_endpoints_share_is_made_once_for_each_cluster() -> None:
-    one, other = (OwnRunApi(cast("Any", None)) for _ in range(2))
+    one, other = (OwnRunBackend(cast("Any", None)) for _ in range(2))
 
-    def made(_: Api) -> list[str]:
+    def made(_: AdminBackend) -> list[str]:
         return []
 
     assert one.kept(made) is one.kept(made)

@@ -10,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 
-from mockbroker.admin.v1.api import OwnRunApi
+from mockbroker.admin.v1.backend import OwnRunBackend
 from mockbroker.admin.v1.waiting import Signal, Stop, observe, until, watching
 
 
@@ -38,7 +38,7 @@ class Watched:
         return find
 
 
-class LateApi(OwnRunApi):
+class LateBackend(OwnRunBackend):
     """Its calls run at once, but their results come late, as through a bridge."""
 
     async def read(self, function: Callable[[], Any]) -> Any:
@@ -47,7 +47,7 @@ class LateApi(OwnRunApi):
         return result
 
 
-def api(kind: type[OwnRunApi] = OwnRunApi) -> OwnRunApi:
+def backend(kind: type[OwnRunBackend] = OwnRunBackend) -> OwnRunBackend:
     return kind(cast("Any", SimpleNamespace(cluster=None)))
 
 
@@ -80,7 +80,7 @@ async def test_a_signal_wakes_once_until_it_is_waited_for(monkeypatch: pytest.Mo
 async def test_what_is_there_already_is_found_without_a_wait(timeout_s: float) -> None:
     watched = Watched()
     watched.value = 3
-    assert await until(api(), watched.start, watched.at_least(2), timeout_s) == 3
+    assert await until(backend(), watched.start, watched.at_least(2), timeout_s) == 3
     assert watched.observers == []
 
 
@@ -90,7 +90,7 @@ async def test_every_change_is_looked_at_until_one_fits() -> None:
     found: list[int | None] = []
 
     async def wait() -> None:
-        found.append(await until(api(), watched.start, watched.at_least(2), 1000))
+        found.append(await until(backend(), watched.start, watched.at_least(2), 1000))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(wait)
@@ -106,7 +106,7 @@ async def test_every_change_is_looked_at_until_one_fits() -> None:
 @pytest.mark.trio
 async def test_the_watch_is_stopped_after_the_timeout() -> None:
     watched = Watched()
-    assert await until(api(), watched.start, watched.at_least(1), 0.001) is None
+    assert await until(backend(), watched.start, watched.at_least(1), 0.001) is None
     assert watched.observers == []
 
 
@@ -115,7 +115,7 @@ async def test_the_watch_is_stopped_if_the_wait_is_cancelled_while_it_starts() -
     """A client may close its connection before the cluster has answered the first call."""
     watched = Watched()
     with trio.move_on_after(0) as scope:
-        async with watching(api(LateApi), lambda changed: watched.start(None, changed)):
+        async with watching(backend(LateBackend), lambda changed: watched.start(None, changed)):
             pass
     assert scope.cancelled_caught
     assert watched.observers == []

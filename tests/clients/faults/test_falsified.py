@@ -46,7 +46,7 @@ def test_a_client_speaks_as_the_broker_seems_to_like_it(
 
 @pytest.mark.fault("falsify_metadata")
 def test_a_wrong_leader_is_believed_until_it_says_no(kafka: Cluster, topic: str) -> None:
-    """The true leader is broker 1; whoever is told of 2 learns there that it does not lead."""
+    """The true leader is broker 1. A producer with broker 2 learns there that it does not lead."""
     effect = kafka.faults.add(
         match={"api": "Metadata", "topic": topic, "partition": 0},
         do={"falsify_metadata": {"leader": 2}},
@@ -54,14 +54,13 @@ def test_a_wrong_leader_is_believed_until_it_says_no(kafka: Cluster, topic: str)
     found = described(kafka, topic)
     assert found.partitions[0].leader == 2
     assert found.partitions[1].leader == 1
-    asked = kafka.faults.add(
-        match={"api": "Produce", "topic": topic, "broker": 2}, do={"observe": {}}
-    )
+    kafka.faults.add(match={"api": "Produce", "topic": topic, "broker": 2}, do={"hold": {}})
     producer = open_producer(kafka)
     producer.produce(topic, "x", partition=0)
-    asked.wait()
+    held = kafka.faults.wait_held()
     assert stored(kafka, topic) == []
     effect.remove()
+    held.release()
     assert producer.flush(TIMEOUT_S) == 0
     assert stored(kafka, topic) == ["x"]
 

@@ -17,6 +17,7 @@ from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, SHARE_GROUP_STA
 from tests.clients.java.steps import Json, Peer, Steps
 from tests.clients.java.test_share_consumer import counts
 from tests.support.tour import Tour
+from tests.support.waiting import wait_until
 from tests.support.word_count import leader_of
 
 pytestmark = [pytest.mark.java, pytest.mark.parametrize("tour", ["4.3.1"], indirect=True)]
@@ -155,6 +156,21 @@ def explicit(java: Steps, group: str, topic: str) -> str:
     return java.share_consumer(group, topic, **mode, **SOON)
 
 
+def fetch_no_more(kafka: Cluster, member: str) -> None:
+    """Hold the next fetches of a member and wait for the answer to the present one.
+
+    The client fetches in the background: it would get the records of the test once more.
+    """
+    fetches = {"api": "ShareFetch", "client_id": member}
+    rule = kafka.faults.add(match=fetches, do={"hold": {}})
+
+    def all_are_held() -> bool:
+        sent = len(kafka.journal.events(kind="request", **fetches))
+        return sent - len(kafka.journal.events(kind="response", **fetches)) == rule.hits
+
+    wait_until(all_are_held, what="an answer to the fetch that is under way")
+
+
 def test_a_lock_runs_out(java: Steps, kafka: Cluster) -> None:
     """The records go to another member, and the late acknowledgement is refused."""
     topic, group = java.topic(), java.share_group()
@@ -189,6 +205,7 @@ def test_a_renewed_lock_does_not_run_out(java: Steps, kafka: Cluster) -> None:
     partition = f"{topic}-0"
     java("acknowledge", slow, partition=partition, offsets=[0], type="RENEW")
     assert java("commit", slow) == {partition: None}
+    fetch_no_more(kafka, slow)
     # The clock runs on by itself: the renewed lock has half a minute for what follows.
     kafka.clock.advance("30s", only="locks")
     other = explicit(java, group, topic)
@@ -243,6 +260,7 @@ def test_a_restore_makes_acquired_records_available(java: Steps, kafka: Cluster)
     snapshot = kafka.snapshot()
     java("acknowledge", member, partition=partition, offsets=[1, 3], type="ACCEPT")
     assert java("commit", member) == {partition: None}
+    fetch_no_more(kafka, member)
     kafka.restore(snapshot)
     other = explicit(java, group, topic)
     polled = java.poll(other, 2)

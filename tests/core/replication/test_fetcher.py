@@ -24,7 +24,7 @@ from mockbroker.core.replication.fetcher import (
     OffsetForLeaderEpoch,
     OutOfRange,
     Pause,
-    Refused,
+    RefusedPartition,
     ReplicaFetcher,
     RetryDue,
     Truncated,
@@ -64,7 +64,7 @@ def in_state(state: FetcherState) -> tuple[ReplicaFetcher, int]:
     (question,) = machine.handle(LEADER, NOW_MS)
     assert isinstance(question, Fetch | OffsetForLeaderEpoch)
     if state is FetcherState.WAITING:
-        machine.handle(Refused(question.number, 6), NOW_MS)
+        machine.handle(RefusedPartition(question.number, 6), NOW_MS)
     assert machine.state is state
     return machine, question.number
 
@@ -77,7 +77,7 @@ def event(kind: type[Event], number: int) -> Event:
         Diverged: Diverged(number, 0, 2),
         OutOfRange: OutOfRange(number, 5, 9),
         EpochEnd: EpochEnd(number, 0, 2),
-        Refused: Refused(number, 6),
+        RefusedPartition: RefusedPartition(number, 6),
         RetryDue: RetryDue(number),
     }
     return made[kind]
@@ -198,7 +198,7 @@ def test_a_refused_request_is_repeated_after_a_pause():
     for each in (machine, other):
         each.truncation = Truncation.EPOCH
         each.handle(LEADER, NOW_MS)
-    assert machine.handle(Refused(1, 56), NOW_MS) == [Pause(1)]
+    assert machine.handle(RefusedPartition(1, 56), NOW_MS) == [Pause(1)]
     assert other.handle(EpochEnd(1, 0, 1), NOW_MS)[0] == Truncated(2, 1)
     assert machine.handle(RetryDue(1), NOW_MS) == [OffsetForLeaderEpoch(2, 1, 5, 0)]
     assert machine.handle(EpochEnd(2, 0, 1), NOW_MS)[0] == Truncated(2, 1)

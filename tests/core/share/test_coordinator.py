@@ -18,7 +18,7 @@ from mockbroker.core.share.operations import (
     WRITE,
     StateOperation,
 )
-from mockbroker.core.share.records import Snapshot, Update, parse
+from mockbroker.core.share.records import ShareSnapshot, ShareUpdate, parse
 from mockbroker.core.share.shard import ShareShard
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.restore import restore
@@ -87,8 +87,8 @@ class ShareNode(Node):
         for _, record in stored_records(self.state.log):
             parsed = parse(record)
             assert parsed is not None
-            kind = "update" if isinstance(parsed, Update) else "snapshot"
-            if isinstance(parsed, Snapshot) and parsed.state is None:
+            kind = "update" if isinstance(parsed, ShareUpdate) else "snapshot"
+            if isinstance(parsed, ShareSnapshot) and parsed.state is None:
                 kind = "tombstone"
             found.append((record.offset, kind, parsed.key.partition))
         return found

@@ -6,9 +6,9 @@ import pytest
 
 from mockbroker.core.share.records import (
     SharePartitionKey,
+    ShareSnapshot,
     ShareState,
-    Snapshot,
-    Update,
+    ShareUpdate,
     encode,
     parse,
 )
@@ -31,7 +31,7 @@ STATE = ShareState(
 
 
 def test_a_snapshot_has_the_whole_state() -> None:
-    record = encode(Snapshot(KEY, STATE), 99)
+    record = encode(ShareSnapshot(KEY, STATE), 99)
     assert record.timestamp == 99
     assert record.key is not None
     assert bytes(record.key).hex() == "0000" + KEY_HEX
@@ -55,31 +55,31 @@ def test_a_snapshot_has_the_whole_state() -> None:
         "04"
         "00000002"  # the tagged delivery-complete count
     )
-    assert parse(record) == Snapshot(KEY, STATE)
+    assert parse(record) == ShareSnapshot(KEY, STATE)
 
 
 def test_an_update_has_neither_state_epoch_nor_times() -> None:
     update = STATE._replace(state_epoch=0, created_ms=0, written_ms=0, delivery_complete_count=-1)
-    record = encode(Update(KEY, update), 99)
+    record = encode(ShareUpdate(KEY, update), 99)
     assert record.key is not None
     assert bytes(record.key).hex() == "0001" + KEY_HEX
     assert record.value is not None
     assert bytes(record.value).hex() == (
         "00000000000100000007000000000000000502000000000000000600000000000000090200010000"
     )
-    assert parse(record) == Update(KEY, update)
+    assert parse(record) == ShareUpdate(KEY, update)
 
 
 def test_a_tombstone_is_a_snapshot_without_a_value() -> None:
-    record = encode(Snapshot(KEY, None), 99)
+    record = encode(ShareSnapshot(KEY, None), 99)
     assert record.value is None
-    assert parse(record) == Snapshot(KEY, None)
+    assert parse(record) == ShareSnapshot(KEY, None)
 
 
 def test_records_of_other_types_are_none_and_broken_ones_are_errors() -> None:
     assert parse(Record(key=None, value=b"x")) is None
     assert parse(Record(key=b"\x00\x63", value=b"x")) is None
-    update = encode(Update(KEY, STATE), 0)
+    update = encode(ShareUpdate(KEY, STATE), 0)
     assert parse(Record(key=update.key, value=None)) is None
     with pytest.raises(DecodeError):
         parse(Record(key=b"\x00\x00\x00\x09", value=None))

@@ -9,7 +9,7 @@ from mockbroker.core.txn.verification import (
     PartitionVerification,
     TxnOperation,
     UnverifiedBatch,
-    VerificationResult,
+    VerifiedPartitions,
 )
 from mockbroker_protocol import ErrorCode
 from tests.support.group_node import Pending
@@ -273,9 +273,9 @@ def test_a_partition_that_another_broker_leads_is_refused_without_a_question(
         producer_id=p.pid,
         epoch=p.epoch,
     )
-    results: list[VerificationResult] = []
+    results: list[VerifiedPartitions] = []
     verification.start([UnverifiedBatch(partition, 0)], results.append)
-    assert results == [VerificationResult({("t", 0): E.NOT_LEADER_OR_FOLLOWER}, {})]
+    assert results == [VerifiedPartitions({("t", 0): E.NOT_LEADER_OR_FOLLOWER}, {})]
     assert p.state == "Empty"
 
 

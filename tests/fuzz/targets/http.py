@@ -22,7 +22,7 @@ from urllib.parse import quote, urlencode
 import trio
 from starlette.applications import Starlette
 
-from mockbroker.admin.v1.api import OwnRunApi
+from mockbroker.admin.v1.backend import OwnRunBackend
 from mockbroker.admin.v1.dispatch import routes
 from mockbroker.admin.v1.endpoint import NDJSON, Endpoint
 from mockbroker.admin.v1.endpoints import ENDPOINTS
@@ -99,7 +99,7 @@ class _Session:
         self._sim = sim
         self._rng = rng
         self._errors = errors
-        self._app = Starlette(routes=routes(ENDPOINTS, OwnRunApi(sim.server)))
+        self._app = Starlette(routes=routes(ENDPOINTS, OwnRunBackend(sim.server)))
         self._endpoints = [
             each for each in ENDPOINTS if not any(part in each.path for part in NOT_CALLED)
         ]

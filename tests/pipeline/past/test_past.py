@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer
 
 from mockbroker import Cluster
 from mockbroker.client import Client
-from mockbroker.pipeline.past import history, views
+from mockbroker.pipeline.past import checkpoints, views
 from mockbroker.pipeline.saved import SavedJournal, open_journal
 from tests.support.http import HttpClient
 from tests.support.librdkafka import TIMEOUT_S
@@ -206,7 +206,7 @@ def test_a_saved_journal_tells_the_same(
     kafka.clock.thaw()
     journal = open_journal(path)
     assert journal.image is not None
-    past = history.History()
+    past = checkpoints.Checkpoints()
     past.begin(journal.part(0, 2**62), journal.image)
     image = past.image_at(journal.part(0, journal.last_seq), journal.last_seq)
     assert {
@@ -269,13 +269,13 @@ def test_every_moment_is_the_same_with_and_without_checkpoints(
     alter(kafka, None)
     journal = SavedJournal(_entries(admin), "journal")
     whole = journal.part(0, 2**62)
-    monkeypatch.setattr(history, "STEP_ENTRIES", 17)
-    steps = history.History()
+    monkeypatch.setattr(checkpoints, "STEP_ENTRIES", 17)
+    steps = checkpoints.Checkpoints()
     steps.begin(whole, journal.image)
     for seq in itertools.chain(range(journal.last_seq, 0, -13), range(1, journal.last_seq, 11)):
         after = steps.needed_after(seq, journal.first_seq)
         stepped = steps.image_at(journal.part(after, seq), seq)
-        fresh = history.History()
+        fresh = checkpoints.Checkpoints()
         fresh.begin(whole, journal.image)
         direct = fresh.image_at(journal.part(0, seq), seq)
         assert stepped.__dict__ == direct.__dict__
@@ -294,7 +294,7 @@ def test_a_run_that_was_killed_tells_what_its_entries_tell(
         client.produce("orders", ["tea"] * 7, partition=0)
     entries = _entries(admin)[:-1]
     journal = SavedJournal(entries, "journal")
-    past = history.History()
+    past = checkpoints.Checkpoints()
     past.begin(journal.part(0, 2**62), journal.image)
     image = past.image_at(journal.part(0, journal.last_seq), journal.last_seq)
     assert not image.is_complete

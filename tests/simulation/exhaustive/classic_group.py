@@ -79,7 +79,7 @@ class ClassicGroupWorld(ExploredWorld):
         self.on_the_way: list[Persist] = []
         self.log: GroupImage | None = None
         self.log_behind = False
-        self.leader_told = (NO_GENERATION, -1)  # the client that was given the member list
+        self.leader = (NO_GENERATION, -1)  # the client that was given the member list
 
     @classmethod
     def begin(cls, beginning: str) -> ClassicGroupWorld:
@@ -232,9 +232,9 @@ class ClassicGroupWorld(ExploredWorld):
         self.on_the_way.clear()
         self.log_behind = False
         self._tell(Unload())
-        must(not self.waiting, "whoever waited is sent to the new coordinator")
+        must(not self.waiting, "waiting members are sent to the new coordinator")
         must(self.group.deadline_ms() is None, "a group that is gone waits for nothing")
-        self.leader_told = (NO_GENERATION, -1)
+        self.leader = (NO_GENERATION, -1)
         if self.log is None:
             self.group = ClassicGroup("g", self.settings, self.now_ms)
             return
@@ -274,9 +274,9 @@ class ClassicGroupWorld(ExploredWorld):
         del self.waiting[callback]
         client = self.clients[callback.client]
         if isinstance(result, JoinResult) and result.members and not result.skip_assignment:
-            told = (result.generation, callback.client)
-            before, self.leader_told = self.leader_told, told
-            must(before[0] != told[0] or before == told, "a generation has one leader")
+            leader = (result.generation, callback.client)
+            before, self.leader = self.leader, leader
+            must(before[0] != leader[0] or before == leader, "a generation has one leader")
         if isinstance(result, SyncResult) and result.error is NONE and callback.generation > 0:
             self._check_assignment(callback, result)
         if isinstance(result, HeartbeatResult) and result.error is NONE:
@@ -289,9 +289,7 @@ class ClassicGroupWorld(ExploredWorld):
 
     def _check_assignment(self, callback: WaitingRequest, result: SyncResult) -> None:
         generation, _, member_id = result.assignment.decode().partition(":")
-        must(
-            generation == str(callback.generation), "an assignment is of the generation asked about"
-        )
+        must(generation == str(callback.generation), "an assignment is of the requested generation")
         must(member_id.startswith(f"{callback.client}-"), "a member is given its own assignment")
 
     def _hear(self, client: ClassicGroupClient, result: object) -> None:
@@ -329,7 +327,7 @@ class ClassicGroupWorld(ExploredWorld):
         members = group.members.values()
         joins = {member.join_callback for member in members if member.join_callback is not None}
         syncs = {member.sync_callback for member in members if member.sync_callback is not None}
-        must(joins | syncs == set(self.waiting), "the group remembers whoever waits")
+        must(joins | syncs == set(self.waiting), "the group has each member that waits")
         must(group.members_awaiting_join == len(joins), "those who wait to join are counted")
         must((group.leader in group.members) == bool(members), "a group with members has a leader")
         must(
@@ -403,7 +401,7 @@ class ClassicGroupWorld(ExploredWorld):
             if self._in_order():
                 break
         self.check()
-        must(self._in_order(), "a group in peace becomes Stable, with whoever does its duty")
+        must(self._in_order(), "a group in peace becomes Stable, with the members that answer")
 
     def _in_order(self) -> bool:
         group = self.group

@@ -62,7 +62,7 @@ def state_key(world: ClassicGroupWorld) -> object:
         ),
         members,
         clients,
-        (world.leader_told[0] - newest, world.leader_told[1]),
+        (world.leader[0] - newest, world.leader[1]),
         _image(world, world.log, names),
         tuple(
             (

@@ -156,7 +156,7 @@ class ConsumerGroupWorld(ExploredWorld):
         epoch = member.previous_epoch if which == "previous" else member.epoch + 1
         result = self._heartbeat(client, epoch, client.owned)
         known = (member.epoch, member.previous_epoch)
-        must(result.error is not NONE or epoch in known, "an epoch that nobody was told is fenced")
+        must(result.error is not NONE or epoch in known, "an epoch that no answer had is fenced")
 
     def on_give_up(self, index: int) -> None:
         """The client has revoked the partitions that are not assigned."""
@@ -283,7 +283,7 @@ class ConsumerGroupWorld(ExploredWorld):
     def _hear(self, client: ConsumerGroupClient, result: ConsumerResult) -> None:
         match result.error:
             case ErrorCode.NONE:
-                must(result.epoch >= client.epoch, "a client is told no older epoch")
+                must(result.epoch >= client.epoch, "no answer has an older epoch")
                 client.epoch = result.epoch
                 if result.assignment is not None:
                     client.assigned = flat(result.assignment)
@@ -296,7 +296,7 @@ class ConsumerGroupWorld(ExploredWorld):
             case error:
                 client.unsure = client.epoch != JOIN_EPOCH
                 expected = (NOT_STORED, ErrorCode.UNRELEASED_INSTANCE_ID)
-                must(error in expected, f"no member is told {error.name}")
+                must(error in expected, f"no member gets {error.name}")
 
     def _read_back(self) -> ConsumerGroup:
         group = ConsumerGroup("g", SETTINGS, self.topics)
@@ -333,7 +333,7 @@ class ConsumerGroupWorld(ExploredWorld):
             if known is None or client.epoch not in (known.epoch, known.previous_epoch):
                 continue  # it is going to be fenced
             held = flat(known.assigned) | flat(known.revoking)
-            must(client.owned <= held, "nobody is given what a member still works on")
+            must(client.owned <= held, "no member gets a partition that another still has")
         epochs = {(t, p): e for t, ps in group._partition_epochs.items() for p, e in ps.items()}
         must(epochs == owners, "the map of owners is that of the members")
         targets = [p for target in group.targets.values() for p in flat(target)]
@@ -343,7 +343,7 @@ class ConsumerGroupWorld(ExploredWorld):
         group, member_id = self.group, member.member_id
         epoch = max(member.epoch, 0) + 1
         later = group.check_commit(member_id, member.instance_id, epoch, self.now_ms)
-        must(later is not NONE, "a commit of an epoch that nobody was told is refused")
+        must(later is not NONE, "a commit of an epoch that no answer had is refused")
         others = self.topics.partitions("tu") - flat(member.assigned) - flat(member.revoking)
         for topic_id, partition in others:
             error = group.check_partition(member_id, member.epoch - 1, "", topic_id, partition)

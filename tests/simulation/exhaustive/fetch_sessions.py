@@ -55,7 +55,7 @@ class Line(msgspec.Struct):
 
     topic: str
     offset: int
-    told: bool = False
+    returned: bool = False
 
 
 class Session(msgspec.Struct):
@@ -272,7 +272,7 @@ class FetchSessionsWorld(ExploredWorld):
         for target in self.cache._sessions[session_id].targets.values():
             target.high_watermark = TOLD
         for line in session.lines:
-            line.told = True
+            line.returned = True
 
     @staticmethod
     def _compare(targets: object, lines: Sequence[Line]) -> None:
@@ -281,7 +281,7 @@ class FetchSessionsWorld(ExploredWorld):
             (t.key, t.topic, t.request.fetch_offset, t.high_watermark == TOLD)
             for t in targets.values()
         ]
-        wanted = [((line.topic, 0), line.topic, line.offset, line.told) for line in lines]
+        wanted = [((line.topic, 0), line.topic, line.offset, line.returned) for line in lines]
         must(found == wanted, f"what is fetched is {wanted}, not {found}")
 
     # -- invariants --------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ class FetchSessionsWorld(ExploredWorld):
             kept = sessions[session_id]
             self._compare(kept.targets, session.lines)
             must(kept.epoch == session.due, "the epoch that is due is that of KIP-227")
-            must(kept.session_id == session_id, "a session knows its id")
+            must(kept.session_id == session_id, "a session has its id")
         used = [sessions[each].last_used_ms for each in sessions]
         must(used == sorted(used), "sessions are in the order in which they were used")
 
@@ -335,7 +335,7 @@ class FetchSessionsWorld(ExploredWorld):
                     min(session.due, 3),
                     self._age(session.created_ms),
                     self._age(session.used_ms),
-                    tuple((line.topic, line.offset, line.told) for line in session.lines),
+                    tuple((line.topic, line.offset, line.returned) for line in session.lines),
                 )
                 for session_id, session in self.model.items()
             ),

@@ -27,12 +27,12 @@ from mockbroker.core.replication.fetcher import (
     Halt,
     OffsetForLeaderEpoch,
     Pause,
-    Refused,
+    RefusedPartition,
     ReplicaFetcher,
     RetryDue,
     Truncation,
 )
-from mockbroker.core.replication.fetcher import Event as Told
+from mockbroker.core.replication.fetcher import Event as StateEvent
 from mockbroker.core.replication.replica import Replica
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader, Record, build_batch
@@ -177,7 +177,7 @@ class ReplicasWorld(ExploredWorld):
     def _answer(self, n: int, request: FetcherRequest, leader: Node) -> Answer:
         number, log = request.number, leader.log
         if not leader.leads or leader.epoch != request.leader_epoch:
-            return Refused(number, ErrorCode.FENCED_LEADER_EPOCH)
+            return RefusedPartition(number, ErrorCode.FENCED_LEADER_EPOCH)
         if isinstance(request, OffsetForLeaderEpoch):
             return EpochEnd(number, *log.epochs.end_offset_for(request.epoch, log.end_offset))
         elsewhere = divergence_answer(request, log)
@@ -295,11 +295,11 @@ class ReplicasWorld(ExploredWorld):
         leader.fetcher.replica.update_high_watermark(offset)
         below = records(leader.log)[:offset]
         known = min(len(below), len(self.committed))
-        must(below[:known] == self.committed[:known], "what is committed stays what it is")
+        must(below[:known] == self.committed[:known], "committed records stay as they are")
         if len(below) > len(self.committed):
             self.committed = below
 
-    def _tell(self, node: Node, event: Told) -> None:
+    def _tell(self, node: Node, event: StateEvent) -> None:
         for effect in node.fetcher.handle(event, 0):
             if isinstance(effect, Fetch | OffsetForLeaderEpoch):
                 node.request, node.paused = effect, None
@@ -314,7 +314,7 @@ class ReplicasWorld(ExploredWorld):
         must(logs[0][:common] == logs[1][:common], "logs are equal below the high watermark")
         for n in self.isr:
             kept = logs[n][: len(self.committed)]
-            must(kept == self.committed, "whoever is in sync has all that is committed")
+            must(kept == self.committed, "a replica in the ISR has all committed records")
         for node in self.nodes:
             n, leader = node.node_id, self.nodes[1 - node.node_id]
             must(node.high_watermark <= node.log.end_offset, "a watermark is within the log")
@@ -323,7 +323,9 @@ class ReplicasWorld(ExploredWorld):
             offsets = [BatchHeader(batch).base_offset for batch in node.log.batches()]
             must(offsets == list(range(node.log.end_offset)), "a log has each offset once")
             waits = node.request is not None or node.paused is not None
-            must(waits or not node.alive or node.leads or node.epoch == NOBODY, "a follower asks")
+            must(
+                waits or not node.alive or node.leads or node.epoch == NOBODY, "a follower fetches"
+            )
             if self._is_settled(node) and leader.leads and leader.epoch == node.epoch:
                 must(
                     logs[n] == logs[leader.node_id][: len(logs[n])],

@@ -158,7 +158,7 @@ class SharePartitionWorld(ExploredWorld):
         share = SharePartition(self, "g", _TOPIC_ID, partition, configs)
         errors: list[ApiError | None] = []
         share.initialize(errors.append)
-        must(errors == [None], "a leader can continue from what the share coordinator knows")
+        must(errors == [None], "a leader can continue from the share coordinator's state")
         return share
 
     # -- the environment of the share partition ----------------------------------------------------
@@ -296,7 +296,7 @@ class SharePartitionWorld(ExploredWorld):
         if share.batches:
             must(share.delivery_complete_count == final, "final records are counted")
         for at in self.accepted:
-            must(self._is_written(at), "the share coordinator knows what was accepted")
+            must(self._is_written(at), "the share coordinator has what was accepted")
 
     def _is_written(self, offset: int) -> bool:
         if offset < self.coordinator.start_offset:

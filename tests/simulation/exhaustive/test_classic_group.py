@@ -33,7 +33,7 @@ def test_a_request_that_is_not_answered_when_its_member_leaves_is_found(
         member.sync_callback = None
 
     monkeypatch.setattr(ClassicGroup, "fail_waiting_requests", leaves_silently)
-    assert counterexample(2, STABLE).violation == "the group remembers whoever waits"
+    assert counterexample(2, STABLE).violation == "the group has each member that waits"
 
 
 def test_a_round_without_an_end_is_found(monkeypatch: pytest.MonkeyPatch):

@@ -43,7 +43,7 @@ def test_a_partition_given_away_before_it_was_given_up_is_found(monkeypatch: pyt
 def test_a_revocation_that_nobody_waits_for_is_found(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(reconcile, "owns_any", lambda *_: False)
     found = counterexample(4, EMPTY)
-    assert found.violation == "nobody is given what a member still works on"
+    assert found.violation == "no member gets a partition that another still has"
 
 
 def test_a_member_that_may_take_its_time_to_revoke_is_found(monkeypatch: pytest.MonkeyPatch):
@@ -61,7 +61,7 @@ def test_a_member_that_may_take_its_time_to_revoke_is_found(monkeypatch: pytest.
 def test_epochs_that_are_not_checked_are_found(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(heartbeat, "_check_epoch", lambda *_: None)
     found = counterexample(2, EMPTY)
-    assert found.violation == "an epoch that nobody was told is fenced"
+    assert found.violation == "an epoch that no answer had is fenced"
 
 
 def test_a_group_that_never_comes_to_rest_is_found(monkeypatch: pytest.MonkeyPatch):

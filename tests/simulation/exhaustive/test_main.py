@@ -17,8 +17,8 @@ def test_it_tells_how_far_it_went_and_writes_the_counts(
     arguments = ["--machine", "classic-group", "--depth", "2", "--counts", str(path)]
     assert main(arguments) == 0
     counts = read_counts(path)["classic-group"]
-    told = capsys.readouterr().out
-    assert told.startswith(f"classic-group: depth 2, {counts.states:,} states, ")
+    out = capsys.readouterr().out
+    assert out.startswith(f"classic-group: depth 2, {counts.states:,} states, ")
 
 
 def test_a_violation_is_shown_with_its_steps_and_is_not_counted(
@@ -26,8 +26,8 @@ def test_a_violation_is_shown_with_its_steps_and_is_not_counted(
 ):
     path = tmp_path / "counts.json"
     assert main(["--machine", "replicas-hw", "--counts", str(path)]) == 1
-    told = capsys.readouterr().out.splitlines()
-    assert told[-1] == "violated: whoever is in sync has all that is committed"
+    out = capsys.readouterr().out.splitlines()
+    assert out[-1] == "violated: a replica in the ISR has all committed records"
     assert not path.exists()
 
 

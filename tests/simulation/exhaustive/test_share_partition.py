@@ -37,7 +37,7 @@ def test_an_acknowledgement_that_is_answered_before_its_write_is_found(
     found = counterexample(2)
     assert found.violation in (
         "an acknowledged record is written",
-        "the share coordinator knows what was accepted",
+        "the share coordinator has what was accepted",
     )
     assert found.events[-1][0] == "accept"
 

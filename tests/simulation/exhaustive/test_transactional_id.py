@@ -69,7 +69,7 @@ def test_an_end_before_all_markers_are_written_is_found(monkeypatch: pytest.Monk
 def test_a_decision_that_a_new_coordinator_forgets_is_found(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(TransactionMetadata, "_complete", lambda *_: None)
     found = counterexample(2, OPEN_SECOND)
-    assert found.violation == "markers are on their way to whoever lacks one"
+    assert found.violation == "markers are on their way to each partition that lacks one"
 
 
 def test_a_move_that_does_not_wait_for_the_one_before_is_found(monkeypatch: pytest.MonkeyPatch):

@@ -17,7 +17,7 @@ class WaitingRequest(msgspec.Struct, frozen=True):
     """One request, with its client and the client's state when it was sent."""
 
     client: int
-    asked: str
+    kind: str
     producer_id: int
     epoch: int
     lost: bool

@@ -35,7 +35,7 @@ from mockbroker.core.txn.events import (
     SendMarkers,
     Tick,
 )
-from mockbroker.core.txn.events import Event as Told
+from mockbroker.core.txn.events import Event as StateEvent
 from mockbroker.core.txn.machine import (
     EPOCH_ASSIGNED_MAX,
     EPOCH_MAX,
@@ -282,7 +282,7 @@ class TransactionalIdWorld(ExploredWorld):
     def _ask(
         self,
         index: int,
-        asked: str,
+        kind: str,
         lost: str,
         *,
         committed: bool = False,
@@ -291,17 +291,17 @@ class TransactionalIdWorld(ExploredWorld):
         client = self.clients[index]
         went_by = (client.producer_id, client.epoch)
         callback = WaitingRequest(
-            index, asked, *went_by, bool(lost), client.transaction, committed, partition
+            index, kind, *went_by, bool(lost), client.transaction, committed, partition
         )
         self.waiting.append(callback)
         if not lost:
             client.callback = callback
         return callback
 
-    def _tell(self, event: Told, callback: WaitingRequest | None = None) -> None:
+    def _tell(self, event: StateEvent, callback: WaitingRequest | None = None) -> None:
         transaction = self.id
         if transaction is None:  # the shard's answer
-            kind = AddResult if callback and callback.asked == "add" else EndResult
+            kind = AddResult if callback and callback.kind == "add" else EndResult
             self._answered(Reply(callback, kind(ErrorCode.INVALID_PRODUCER_ID_MAPPING)))
             return
         pending = transaction.pending is not None
@@ -315,7 +315,7 @@ class TransactionalIdWorld(ExploredWorld):
                     must(error is not NONE, "nothing is granted while a move is pending")
                     must(
                         error is ErrorCode.CONCURRENT_TRANSACTIONS or not in_force,
-                        "whoever has the epoch in force is told to wait while a move is pending",
+                        "a producer with the epoch in force has to wait while a move is pending",
                     )
                 self._answered(effect)
             elif isinstance(effect, Persist):
@@ -340,7 +340,7 @@ class TransactionalIdWorld(ExploredWorld):
         assert persist is not None
         self.log.append(persist.image, hanging=any(e.open for e in self.entries.values()))
         callback = persist.callback
-        if isinstance(callback, WaitingRequest) and callback.asked == "add":
+        if isinstance(callback, WaitingRequest) and callback.kind == "add":
             # Also if the answer is lost.
             self.clients[callback.client].transaction = self.log.transaction
         return persist
@@ -376,8 +376,11 @@ class TransactionalIdWorld(ExploredWorld):
         assert self.id is not None
         in_force = (self.id.producer_id, self.id.epoch)
         must((callback.producer_id, callback.epoch) == in_force, "an old epoch adds nothing")
-        must(self.id.state is TransactionState.ONGOING, "what is added is in an open transaction")
-        must(callback.partition in self.id.partitions, "what is added is in the transaction")
+        must(
+            self.id.state is TransactionState.ONGOING,
+            "an added partition is in an open transaction",
+        )
+        must(callback.partition in self.id.partitions, "an added partition is in the transaction")
         self.clients[callback.client].transaction = self.log.transaction
 
     def _ended(self, callback: WaitingRequest, result: EndResult) -> None:
@@ -394,11 +397,13 @@ class TransactionalIdWorld(ExploredWorld):
     def check(self) -> None:
         transaction = self.id
         if transaction is None:
-            must(not self.waiting, "whoever waits is answered")
+            must(not self.waiting, "each waiting request is answered")
             return
         must(0 <= transaction.epoch <= EPOCH_MAX or self.log.image is None, "an epoch is one")
         must(len(self.waiting) <= 1, "one request waits at a time")
-        must(not self.waiting or self.on_the_way is not None, "whoever waits, waits for a record")
+        must(
+            not self.waiting or self.on_the_way is not None, "a waiting request waits for a record"
+        )
         must(
             (transaction.pending is None) <= (self.on_the_way is None),
             "while a record is on its way, a move is pending",
@@ -407,7 +412,10 @@ class TransactionalIdWorld(ExploredWorld):
             assert self.log.image is None or transaction.state is self.log.image.state
         if transaction.state in PREPARED:
             missing = set(transaction.partitions)
-            must(missing == set(self.errands), "markers are on their way to whoever lacks one")
+            must(
+                missing == set(self.errands),
+                "markers are on their way to each partition that lacks one",
+            )
             must(
                 missing or self.on_the_way is not None or transaction.deadline_ms() is not None,
                 "a decision will be completed",
@@ -453,7 +461,7 @@ class TransactionalIdWorld(ExploredWorld):
                 self.on_time_passes()
             else:
                 return
-        must(condition=False, sentence="what is decided is completed in peace")
+        must(condition=False, sentence="a decided transaction is completed in peace")
 
     def key(self) -> object:
         return state_key(self)

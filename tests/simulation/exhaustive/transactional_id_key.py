@@ -79,7 +79,7 @@ def _client(world: TransactionalIdWorld, client: ProducerClient) -> object:
 def _request(world: TransactionalIdWorld, callback: WaitingRequest) -> object:
     return (
         callback.client,
-        callback.asked,
+        callback.kind,
         callback.lost,
         callback.committed,
         _pair(world, callback.producer_id, callback.epoch),

@@ -8,7 +8,7 @@ from mockbroker.core.replication.elections import PartitionChange
 from tests.simulation.planted.planting import Planting, planted, rewritten
 
 
-@planted("A leader that knows an older state of the partition may change the ISR.")
+@planted("A leader with an older state of the partition may change the ISR.")
 def old_partition_epochs_count() -> Planting:
     return rewritten(
         elections.alter_partition,
@@ -149,7 +149,7 @@ def unfencing_elects_nobody() -> Planting:
     return rewritten(Controller.unfence, 'self._change(partition).apply("unfenced")', "pass")
 
 
-@planted("A broker that is heard of again is fenced all the same when its time is up.")
+@planted("A broker whose heartbeats come again is fenced all the same when its time is up.")
 def heartbeats_do_not_renew() -> Planting:
     return rewritten(Controller.heartbeat_received, "self._cancel_fencing(broker)", "pass")
 

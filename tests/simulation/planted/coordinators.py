@@ -29,8 +29,8 @@ def waits_for_one_too_few() -> Planting:
     )
 
 
-@planted("A write is told of before it is replicated.")
-def told_before_replicated() -> Planting:
+@planted("A write is answered before it is replicated.")
+def answered_before_replicated() -> Planting:
     return rewritten(
         CoordinatorShard.when_replicated,
         "elif self.is_replicated:",
@@ -83,7 +83,9 @@ def followers_coordinate() -> Iterator[None]:
         yield
 
 
-@planted("A coordinator that comes to lead a partition does not read it before it is asked.")
+@planted(
+    "A coordinator whose broker becomes leader of a partition reads it only when a request comes."
+)
 def nothing_is_loaded_ahead() -> Planting:
     return rewritten(
         CoordinatorRuntime.on_leadership_change,

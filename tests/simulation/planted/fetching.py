@@ -29,13 +29,13 @@ def consumers_read_to_the_log_end() -> Planting:
     )
 
 
-@planted("Aborted transactions are told of only as far as the first batch of an answer.")
+@planted("An answer lists aborted transactions only as far as its first batch.")
 def aborts_of_the_first_batch_only() -> Planting:
     return rewritten(fetch_read._aborted, "log.offset_after(offset, size)", "offset + 1")
 
 
-@planted("A consumer whose history is another one than the log's is not told so.")
-def consumers_do_not_hear_of_divergence() -> Planting:
+@planted("A consumer whose history diverges from the log gets no diverging epoch.")
+def divergence_is_not_reported() -> Planting:
     return rewritten(
         FetchReader._read_one,
         "if found < request.last_fetched_epoch or end < offset:",

@@ -98,7 +98,7 @@ def join_has_no_deadline() -> Planting:
     )
 
 
-@planted("A member's assignment is stored, and then told under the generation after it.")
+@planted("A member's assignment is stored, and then sent under the generation after it.")
 def stored_assignments_of_the_past() -> Planting:
     return rewritten(
         rebalance.on_assignment_persisted,

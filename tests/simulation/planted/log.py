@@ -27,7 +27,7 @@ def truncation_keeps_last_epoch() -> Planting:
     )
 
 
-@planted("The end of an epoch is told as the offset where it begins.")
+@planted("The end of an epoch is given as the offset where it begins.")
 def epoch_end_is_its_start() -> Planting:
     return rewritten(
         LeaderEpochCache.end_offset_for,
@@ -148,7 +148,7 @@ def aborted_index_has_gaps() -> Planting:
     )
 
 
-@planted("An aborted transaction that began before the fetch is not told of.")
+@planted("An aborted transaction that began before the fetch offset is not listed.")
 def aborts_before_the_fetch_are_hidden() -> Planting:
     return rewritten(
         ProducerStateManager.aborted_between,

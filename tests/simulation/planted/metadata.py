@@ -17,27 +17,27 @@ def stale_leader_has_no_replica() -> Planting:
     )
 
 
-@planted("The controller changes partitions under the eyes of brokers that cannot hear of it.")
+@planted("The controller changes partitions in the images of brokers that are cut from it.")
 def images_are_not_parted() -> Planting:
     return rewritten(MetadataCache.unshare, "if not sharing:", "if sharing is not None:")
 
 
-@planted("A broker that hears the controller again does not apply what has changed.")
+@planted("A broker that reaches the controller again does not apply the changes.")
 def nothing_is_applied() -> Planting:
     return rewritten(MetadataPublisher.publish, "self._apply(broker, partition)", "continue")
 
 
-@planted("What was kept for the controller is not sent when the controller is heard again.")
+@planted("Requests that waited for the controller are not sent when it can be reached again.")
 def forwarded_requests_are_forgotten() -> Planting:
     return rewritten(MetadataPublisher.publish, "for call in waiting:\n        call()", "pass")
 
 
-@planted("Coordinators are not told that their broker hears the controller again.")
-def coordinators_hear_nothing() -> Planting:
+@planted("Coordinators do not load again when their broker reaches the controller again.")
+def coordinators_are_not_reloaded() -> Planting:
     return rewritten(MetadataPublisher.publish, "self._reload_coordinators(broker)", "pass")
 
 
-@planted("Whoever waits on a stale leader is not told that it leads no longer.")
+@planted("Requests that wait at a stale leader get no answer when it leads no longer.")
 def stale_waiters_wait_on() -> Planting:
     return rewritten(
         MetadataPublisher._apply,
@@ -53,12 +53,12 @@ def stale_leader_brings_no_log() -> Planting:
     )
 
 
-@planted("A broker that hears late of its leadership does not begin its epoch.")
+@planted("A broker whose image with its leadership comes late does not begin its epoch.")
 def late_leader_begins_no_epoch() -> Planting:
     return rewritten(MetadataPublisher._keep_log, "current.begin_epoch(new_leader=True)", "pass")
 
 
-@planted("A leader that hears the controller again takes its followers for as far as it is.")
+@planted("A leader that reaches the controller again takes its followers for as far as it is.")
 def leading_on_trusts_followers() -> Planting:
     return rewritten(
         MetadataPublisher._continue_leadership,
@@ -67,14 +67,14 @@ def leading_on_trusts_followers() -> Planting:
     )
 
 
-@planted("A leader that hears the controller again does not hear of its new ISR.")
+@planted("A leader that reaches the controller again does not get its new ISR.")
 def leading_on_keeps_the_isr() -> Planting:
     return rewritten(
         MetadataPublisher._continue_leadership, "known.copy_metadata_from(current)", "pass"
     )
 
 
-@planted("Brokers that lose the controller go on to share logs with those that hear it.")
+@planted("Brokers that lose the controller go on to share logs with those that reach it.")
 def losing_parts_no_logs() -> Planting:
     return rewritten(
         MetadataPublisher.freeze, "self._replication.assignment_changed(partition)", "continue"

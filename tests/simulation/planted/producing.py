@@ -7,7 +7,7 @@ from mockbroker.handlers import produce
 from tests.simulation.planted.planting import Planting, planted, rewritten
 
 
-@planted("What is asked for with acks=all is acknowledged as soon as the leader has it.")
+@planted("A Produce with acks=all is acknowledged as soon as the leader has its batches.")
 def acks_all_waits_for_nobody() -> Planting:
     return rewritten(
         produce._append_all,
@@ -80,6 +80,6 @@ def first_partition_answers() -> Planting:
     )
 
 
-@planted("Nobody is told of what was appended.")
-def appends_in_silence() -> Planting:
+@planted("An append completes no waiting request.")
+def appends_complete_nothing() -> Planting:
     return rewritten(produce._append_all, "partition.notify()", "pass")

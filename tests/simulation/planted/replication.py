@@ -141,7 +141,7 @@ def divergence_by_offset_alone() -> Planting:
     )
 
 
-@planted("The leader tells of a divergence that is right at the log end of the follower.")
+@planted("The leader reports a divergence that is right at the log end of the follower.")
 def divergence_is_off_by_one() -> Planting:
     return rewritten(
         LeaderReplication._divergence, "end_offset < fetch.offset:", "end_offset <= fetch.offset:"
@@ -164,8 +164,8 @@ def parked_fetches_are_dropped() -> Planting:
     return rewritten(LeaderReplication._end_wait, "self._answer_parked(hop)", "continue")
 
 
-@planted("Nobody is told that the high watermark rises when a follower fetches.")
-def watermark_rises_in_silence() -> Planting:
+@planted("A high watermark that rises with a follower's fetch completes no waiting request.")
+def watermark_completes_nothing() -> Planting:
     return rewritten(
         LeaderReplication._update_follower_fetch_state,
         "if advanced or partition.low_watermark > low_watermark:",
@@ -250,7 +250,7 @@ def same_leader_new_epoch() -> Planting:
 def refused_follower_gives_up() -> Planting:
     return put(
         fetcher.TRANSITIONS,
-        fetcher.Refused,
+        fetcher.RefusedPartition,
         (fetcher.FetcherAction.DROP,) * 4,
     )
 

@@ -45,7 +45,7 @@ def ids_begin_anew() -> Planting:
     return rewritten(restore.restore, "cluster.runtime.ids.go_beyond(*image.ids)", "pass")
 
 
-@planted("Coordinators are not told of the partitions that a restored cluster leads.")
+@planted("Coordinators do not load the partitions that a restored cluster leads.")
 def restored_coordinators_sleep() -> Planting:
     return rewritten(restore._start_partition, "cluster.leader_changed(partition)", "pass")
 

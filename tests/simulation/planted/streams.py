@@ -15,7 +15,7 @@ def active_tasks_are_not_awaited() -> Planting:
     )
 
 
-@planted("A member that was told to revoke tasks is taken for one that has done so.")
+@planted("A member that is to revoke tasks is taken for one that has done so.")
 def revocation_is_not_awaited() -> Planting:
     return rewritten(
         reconcile._is_due,

@@ -1,6 +1,6 @@
 """ShareGroupHeartbeat: the steps that `states` describes.
 
-The changes of a request are collected in an `Update`. The group changes only once they are stored.
+A `MemberUpdate` collects the changes of a request. The group changes only once they are stored.
 
 Source: GroupMetadataManager.shareGroupHeartbeat.
 """
@@ -58,7 +58,7 @@ from mockbroker.core.groups.share.states import (
 from mockbroker_protocol import ErrorCode
 
 
-class Update(msgspec.Struct):
+class MemberUpdate(msgspec.Struct):
     """A member `before` and `after` the request, with the changes of the request."""
 
     before: ShareMember
@@ -79,7 +79,7 @@ def on_heartbeat(group: ShareGroup, heartbeat: ShareHeartbeat, now_ms: int) -> N
         result = ConsumerResult(error=error.error, message=error.message)
         group.effects.append(Reply(heartbeat.callback, result))
         return
-    update = Update(before, _updated_member(before, heartbeat), [], group.epoch)
+    update = MemberUpdate(before, _updated_member(before, heartbeat), [], group.epoch)
     _update_group_epoch(group, update)
     _update_target_assignment(group, update, now_ms)
     _reconcile(group, update)
@@ -137,7 +137,7 @@ def _updated_member(member: ShareMember, heartbeat: ShareHeartbeat) -> ShareMemb
 # ------------------------------------------------------------------------------- 1. the group epoch
 
 
-def _update_group_epoch(group: ShareGroup, update: Update) -> None:
+def _update_group_epoch(group: ShareGroup, update: MemberUpdate) -> None:
     before, after = update.before, update.after
     if after != before:
         update.changes.append(MemberChange(after.member_id, after))
@@ -181,7 +181,7 @@ def _names_with(group: ShareGroup, after: ShareMember) -> set[str]:
 # ------------------------------------------------------------------------- 2. the target assignment
 
 
-def _update_target_assignment(group: ShareGroup, update: Update, now_ms: int) -> None:
+def _update_target_assignment(group: ShareGroup, update: MemberUpdate, now_ms: int) -> None:
     """Run the assignor if the group epoch is ahead and the assignment interval is over."""
     member_id = update.after.member_id
     update.assignment_epoch = group.assignment_epoch
@@ -215,7 +215,7 @@ def _spec(group: ShareGroup, members: dict[str, ShareMember]) -> AssignorGroup:
 # -------------------------------------------------------------------------------- 3. reconciliation
 
 
-def _reconcile(group: ShareGroup, update: Update) -> None:
+def _reconcile(group: ShareGroup, update: MemberUpdate) -> None:
     member = update.after
     behind = member.epoch != update.assignment_epoch
     action = MEMBER_ACTIONS[MemberFacts(behind, update.rises)]
@@ -243,7 +243,7 @@ def _reconcile(group: ShareGroup, update: Update) -> None:
 # -------------------------------------------------------------------------------- 4. initialization
 
 
-def _start_initialization(group: ShareGroup, update: Update, now_ms: int) -> None:
+def _start_initialization(group: ShareGroup, update: MemberUpdate, now_ms: int) -> None:
     """Initialize the partitions of subscribed topics that have no share state yet."""
     waited_ms = now_ms - group.partitions_stored_ms
     which = to_initialize(

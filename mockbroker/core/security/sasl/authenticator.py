@@ -11,16 +11,16 @@ from mockbroker.core.security.sasl.states import (
     ADMISSION,
     TRANSITIONS,
     Admission,
-    RequestKind,
+    FrameKind,
     SaslEvent,
     SaslState,
 )
 from mockbroker_protocol import ApiKey, ErrorCode
 
 _KINDS = {
-    int(ApiKey.API_VERSIONS): RequestKind.API_VERSIONS,
-    int(ApiKey.SASL_HANDSHAKE): RequestKind.HANDSHAKE,
-    int(ApiKey.SASL_AUTHENTICATE): RequestKind.TOKEN,
+    int(ApiKey.API_VERSIONS): FrameKind.API_VERSIONS,
+    int(ApiKey.SASL_HANDSHAKE): FrameKind.HANDSHAKE,
+    int(ApiKey.SASL_AUTHENTICATE): FrameKind.TOKEN,
 }
 _API_KEYS = frozenset(map(int, ApiKey))
 # An earlier re-authentication is an ordinary request: ILLEGAL_SASL_STATE (KafkaChannel).
@@ -100,9 +100,9 @@ class Authenticator:
 
         A handshake in a session with a lifetime starts a re-authentication.
         """
-        kind = _KINDS.get(api_key, RequestKind.OTHER)
+        kind = _KINDS.get(api_key, FrameKind.OTHER)
         if self.state is SaslState.COMPLETE and self.expires_ms is not None:
-            if kind is RequestKind.HANDSHAKE and self._may_renew(now_ms):
+            if kind is FrameKind.HANDSHAKE and self._may_renew(now_ms):
                 self._renewed_ms = now_ms
                 self._step(SaslEvent.SESSION_RENEWED)
             elif now_ms > self.expires_ms:

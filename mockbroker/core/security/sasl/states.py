@@ -28,7 +28,7 @@ class SaslState(Enum):
     FAILED = "failed"  # the connection closes after the response
 
 
-class RequestKind(Enum):
+class FrameKind(Enum):
     """The kind of a frame, by its API key."""
 
     API_VERSIONS = "ApiVersions"
@@ -61,15 +61,15 @@ class SaslEvent(Enum):
 
 
 _A, _R, _C = Admission.ADMIT, Admission.REFUSE, Admission.CLOSE
-_KINDS = tuple(RequestKind)
+_KINDS = tuple(FrameKind)
 
 
-def _row(*admissions: Admission) -> dict[RequestKind, Admission]:
+def _row(*admissions: Admission) -> dict[FrameKind, Admission]:
     return dict(zip(_KINDS, admissions, strict=True))
 
 
 # Columns: ApiVersions, SaslHandshake, SaslAuthenticate, other.
-ADMISSION: dict[SaslState, dict[RequestKind, Admission]] = {
+ADMISSION: dict[SaslState, dict[FrameKind, Admission]] = {
     SaslState.INITIAL: _row(_A, _A, _C, _C),
     SaslState.HANDSHAKE: _row(_C, _A, _C, _C),
     SaslState.AUTHENTICATE: _row(_R, _R, _A, _R),

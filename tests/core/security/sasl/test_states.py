@@ -8,7 +8,7 @@ from mockbroker.core.security.sasl.states import (
     ADMISSION,
     TRANSITIONS,
     Admission,
-    RequestKind,
+    FrameKind,
     SaslEvent,
     SaslState,
 )
@@ -16,7 +16,7 @@ from mockbroker.core.security.sasl.states import (
 
 @pytest.mark.parametrize("state", SaslState)
 def test_every_state_judges_every_request_and_knows_every_event(state):
-    assert set(ADMISSION[state]) == set(RequestKind)
+    assert set(ADMISSION[state]) == set(FrameKind)
     assert set(TRANSITIONS[state]) == set(SaslEvent)
 
 
@@ -54,5 +54,5 @@ def test_a_refusal_always_fails_the_connection():
 
 
 def test_only_an_established_session_serves_other_requests():
-    serving = {s for s, row in ADMISSION.items() if row[RequestKind.OTHER] is Admission.ADMIT}
+    serving = {s for s, row in ADMISSION.items() if row[FrameKind.OTHER] is Admission.ADMIT}
     assert serving == {SaslState.COMPLETE}

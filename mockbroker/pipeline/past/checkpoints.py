@@ -35,7 +35,7 @@ class Entries(ReadableJournal, Protocol):
     def topic_name(self, topic_id: bytes, /) -> str | None: ...
 
 
-class History:
+class Checkpoints:
     """The checkpoints of one journal. Not for use from several threads at once."""
 
     def __init__(self) -> None:

@@ -27,13 +27,13 @@ DURABLE_TIMEOUT_S = 60.0
 _NO_CLUSTER = "this is a saved journal: there is no cluster to look at or to change"
 
 
-class Api(ABC):
+class AdminBackend(ABC):
     """The cluster of the admin API, for calls from a trio run; or, without one, a saved journal."""
 
     def __init__(self) -> None:
         self._kept: dict[object, Any] = {}
 
-    def kept(self, make: Callable[[Api], T]) -> T:
+    def kept(self, make: Callable[[AdminBackend], T]) -> T:
         """What `make` has made of this API once, for the endpoints that share it."""
         if make not in self._kept:
             self._kept[make] = make(self)
@@ -83,7 +83,7 @@ class Api(ABC):
         """A scope that is cancelled after `timeout_s` of real time."""
 
 
-class ClusterApi(Api):
+class ClusterBackend(AdminBackend):
     """Of a running cluster."""
 
     def __init__(self, server: ClusterServer) -> None:
@@ -115,7 +115,7 @@ class ClusterApi(Api):
             await self.run(self._server.durable, DURABLE_TIMEOUT_S)
 
 
-class BridgedApi(ClusterApi):
+class BridgedBackend(ClusterBackend):
     """For the admin server, whose run is another one, on real time."""
 
     def __init__(self, server: ClusterServer, bridge: Bridge) -> None:
@@ -132,7 +132,7 @@ class BridgedApi(ClusterApi):
         return trio.move_on_after(timeout_s)
 
 
-class OwnRunApi(ClusterApi):
+class OwnRunBackend(ClusterBackend):
     """For endpoints that are called in the cluster's own run, whose clock may be frozen."""
 
     async def cluster(self, function: Callable[[Cluster], T]) -> T:
@@ -145,7 +145,7 @@ class OwnRunApi(ClusterApi):
         return real_time.move_on_after(timeout_s)
 
 
-class SavedApi(Api):
+class SavedBackend(AdminBackend):
     """Of a saved journal, without a cluster."""
 
     def __init__(self, journal: SavedJournal) -> None:
