@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mockbroker.core.metadata.image import MetadataImage
     from mockbroker.core.security.sasl.authenticator import Authenticator
     from mockbroker.handlers.authorization import Authorization
+    from mockbroker.handlers.rows import Rows
     from mockbroker.handlers.throttling import RequestUsage
     from mockbroker_protocol.headers import RequestHeader
 
@@ -36,10 +37,11 @@ class Parked(Generic[R]):
     A connection calls `force_complete`, if there is one, when the next request is waiting.
     """
 
-    __slots__ = ("_response", "force_complete", "on_complete", "unanswered")
+    __slots__ = ("_failure", "_response", "force_complete", "on_complete", "unanswered")
 
     def __init__(self, force_complete: Callable[[], None] | None = None) -> None:
         self._response: R = _MISSING
+        self._failure: Exception | None = None
         self.force_complete = force_complete
         # Set by the connection; called once, at completion.
         self.on_complete: Callable[[], None] | None = None
@@ -47,19 +49,29 @@ class Parked(Generic[R]):
 
     @property
     def done(self) -> bool:
-        return self._response is not _MISSING
+        return self._response is not _MISSING or self._failure is not None
 
     @property
     def response(self) -> R:
-        """The response, once `done`."""
+        """The response, once `done`. Raises what `fail` was given."""
+        if self._failure is not None:
+            raise self._failure
         assert self._response is not _MISSING
         return self._response
 
     def complete(self, response: R) -> None:
         """Set the response. Later calls are ignored: a timer may come after a watcher."""
-        if self._response is not _MISSING:
+        if self._response is not _MISSING or self._failure is not None:
             return
         self._response = response
+        if self.on_complete is not None:
+            self.on_complete()
+
+    def fail(self, error: Exception) -> None:
+        """Complete the reply with a defect of the handler."""
+        if self.done:
+            return
+        self._failure = error
         if self.on_complete is not None:
             self.on_complete()
 
@@ -266,6 +278,7 @@ class Api:
         "max_version",
         "min_version",
         "refusal",
+        "rows",
     )
 
     def __init__(
@@ -278,6 +291,7 @@ class Api:
         handle: Callable[[RequestContext, Any], object],
         *,
         forwarded: bool,
+        rows: Rows | None,
     ) -> None:
         self.key = key
         self.min_version, self.max_version = versions
@@ -286,6 +300,7 @@ class Api:
         self.refusal = refusal
         self.forwarded = forwarded
         self.handle = handle
+        self.rows = rows
 
 
 APIS: dict[int, Api] = {}
@@ -330,6 +345,7 @@ def api(
     forwarded: bool = False,
     refusal: Refusal = DERIVED,
     advertised_min: int | None = None,
+    rows: Rows | None = None,
 ) -> Callable[[H], H]:
     """Register the decorated function as the handler of `key`, with its contract.
 
@@ -342,6 +358,7 @@ def api(
         refusal: how the error response differs from the derived one.
         advertised_min: the first version advertised; Produce alone advertises 0 and serves 3 up
             (KAFKA-18659).
+        rows: set if the handler answers each row of a request by itself.
 
     Raises:
         ValueError: the API has a handler already.
@@ -354,7 +371,9 @@ def api(
         if int(key) in APIS:
             raise ValueError(f"two handlers for {key.name}")
         least = versions[0] if advertised_min is None else advertised_min
-        APIS[int(key)] = Api(key, versions, least, authorize, refusal, handle, forwarded=forwarded)
+        APIS[int(key)] = Api(
+            key, versions, least, authorize, refusal, handle, forwarded=forwarded, rows=rows
+        )
         return function
 
     return register

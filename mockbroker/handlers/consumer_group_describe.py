@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import each_row, on_group, on_topic, requires
 from mockbroker.handlers.base import RequestContext, api
-from mockbroker.handlers.group_descriptions import Description, described
+from mockbroker.handlers.group_descriptions import GROUP_ROWS, Description, described
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.consumer_group_describe import (
     Assignment,
@@ -58,6 +58,7 @@ def _topics(described: DescribedGroup) -> set[str]:
             ),
         ),
     ),
+    rows=GROUP_ROWS,
 )
 def consumer_group_describe(
     ctx: RequestContext, request: ConsumerGroupDescribeRequest

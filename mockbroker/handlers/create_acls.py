@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.core.errors import ApiError
+from mockbroker.core.replication.topic_plans import EXCESSIVE_BATCH, MAX_RECORDS_PER_USER_OP
 from mockbroker.core.security.acls import (
     CLUSTER_NAME,
     AclBinding,
@@ -48,7 +49,11 @@ def create_acls(ctx: RequestContext, request: CreateAclsRequest) -> CreateAclsRe
             results.append(AclCreationResult())
         except ApiError as error:
             results.append(AclCreationResult(error.error, error.message))
-    ctx.cluster.acls.add(*bindings)
+    acls = ctx.cluster.acls
+    new = {acl: None for acl in bindings if acl not in acls}
+    if len(new) > MAX_RECORDS_PER_USER_OP:
+        raise ApiError(ErrorCode.POLICY_VIOLATION, EXCESSIVE_BATCH)
+    acls.add(*new)
     return CreateAclsResponse(results=results)
 
 

@@ -8,7 +8,11 @@ from collections.abc import Mapping
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.configs.views import created_topic_entries
 from mockbroker.core.errors import ApiError
-from mockbroker.core.replication.topic_plans import MAX_RECORDS_PER_USER_OP, plan_topic
+from mockbroker.core.replication.topic_plans import (
+    EXCESSIVE_BATCH,
+    MAX_RECORDS_PER_USER_OP,
+    plan_topic,
+)
 from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import (
     AuthHelper,
@@ -95,9 +99,7 @@ def _refuse_whole(
         topics
         and partitions + sum(1 + len(topic.configs) for topic in topics) > MAX_RECORDS_PER_USER_OP
     ):
-        return ApiError(
-            ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
-        )
+        return ApiError(ErrorCode.POLICY_VIOLATION, EXCESSIVE_BATCH)
     return None
 
 

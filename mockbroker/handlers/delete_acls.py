@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from mockbroker.core.errors import ApiError
+from mockbroker.core.replication.topic_plans import MAX_RECORDS_PER_USER_OP
 from mockbroker.core.security.acls import (
     AclBinding,
     AclFilter,
     AclOperation,
     AclPermissionType,
+    AclStore,
     PatternType,
     ResourceType,
 )
@@ -18,7 +22,8 @@ from mockbroker.handlers.acl_requests import (
     has_unknown,
 )
 from mockbroker.handlers.authorization import clusterwide
-from mockbroker.handlers.base import CLOSE_CONNECTION, Outcome, RequestContext, api
+from mockbroker.handlers.base import CLOSE_CONNECTION, Outcome, Parked, RequestContext, api
+from mockbroker.handlers.slices import in_slices
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.delete_acls import (
     DeleteAclsFilterResult,
@@ -27,6 +32,11 @@ from mockbroker_protocol.messages.delete_acls import (
     DeleteAclsResponse,
 )
 
+# How many bindings are compared with filters before other requests are handled.
+COMPARED_PER_SLICE = 20_000
+# Of all filters together: the response has each, and is made in one piece.
+MATCHES_MAX = 10 * MAX_RECORDS_PER_USER_OP
+
 
 @api(
     ApiKey.DELETE_ACLS,
@@ -34,18 +44,42 @@ from mockbroker_protocol.messages.delete_acls import (
     authorize=clusterwide(AclOperation.ALTER),
     forwarded=True,
 )
-def delete_acls(ctx: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse | Outcome:
+def delete_acls(
+    ctx: RequestContext, request: DeleteAclsRequest
+) -> Parked[DeleteAclsResponse] | Outcome:
     """Delete the matches of each filter; a binding that matches two filters is in both results."""
     if any(has_unknown(*filter_codes(wanted)) for wanted in request.filters):
         return CLOSE_CONNECTION
     if ctx.cluster.authorizer is None:
         raise ApiError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
-    acls = ctx.cluster.acls
-    filters = [filter_of(wanted) for wanted in request.filters]
-    found = [_why_invalid(wanted) or acls.find(wanted) for wanted in filters]
-    for wanted, matching in zip(filters, found, strict=True):
-        if matching and not isinstance(matching, str):
-            acls.remove(wanted)
+    return in_slices(ctx, request, _deleted(ctx.cluster.acls, request))
+
+
+def _deleted(
+    acls: AclStore, request: DeleteAclsRequest
+) -> Generator[None, None, DeleteAclsResponse]:
+    """Find the matches of all filters, then delete them together."""
+    found: list[list[AclBinding] | str] = []
+    removed: dict[AclBinding, None] = {}
+    compared = matches = 0
+    for each in request.filters:
+        wanted = filter_of(each)
+        invalid = _why_invalid(wanted)
+        matching = [] if invalid else acls.find(wanted)
+        found.append(invalid or matching)
+        removed.update(dict.fromkeys(matching))
+        compared += len(acls)
+        matches += len(matching)
+        if len(removed) > MAX_RECORDS_PER_USER_OP or matches > MATCHES_MAX:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"Cannot remove more than {MAX_RECORDS_PER_USER_OP} acls in a single delete "
+                "operation.",
+            )
+        if compared > COMPARED_PER_SLICE:
+            compared = 0
+            yield
+    acls.remove(removed)
     return DeleteAclsResponse(filter_results=[_result(matching) for matching in found])
 
 

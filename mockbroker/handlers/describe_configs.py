@@ -23,6 +23,7 @@ from mockbroker.handlers.authorization import DENIED, AuthHelper, by_handler
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.config_authorization import check_authorized, config_rules
 from mockbroker.handlers.refusals import Refusal
+from mockbroker.handlers.rows import Rows
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -40,6 +41,7 @@ from mockbroker_protocol.types import parse_integer
     versions=(1, 4),
     authorize=by_handler(*config_rules(AclOperation.DESCRIBE_CONFIGS)),
     refusal=Refusal(repeats_code=True),
+    rows=Rows("resources", "results", last=frozenset(DENIED.values())),
 )
 def describe_configs(
     ctx: RequestContext, request: DescribeConfigsRequest

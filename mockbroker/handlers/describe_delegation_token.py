@@ -37,10 +37,10 @@ def describe_delegation_token(
     auth, principal = AuthHelper(ctx), ctx.connection.principal
     owners = None
     if request.owners is not None:
-        owners = [f"{o.principal_type}:{o.principal_name}" for o in request.owners]
+        owners = {f"{o.principal_type}:{o.principal_name}" for o in request.owners}
 
     def visible(token: DelegationToken) -> bool:
-        if owners is not None and not any(token.is_of(owner) for owner in owners):
+        if owners is not None and owners.isdisjoint((token.owner, *token.renewers)):
             return False
         return (
             token.is_of(principal)

@@ -8,6 +8,7 @@ from mockbroker.core.groups.states import ClassicGroupState
 from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker.handlers.authorization import AuthHelper, each_row, on_group
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.rows import Rows
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_groups import (
     DescribedGroup,
@@ -28,6 +29,7 @@ NOT_FOUND_SINCE = 6
     authorize=each_row(
         on_group(AclOperation.DESCRIBE), field="groups", name="", refused_first=True
     ),
+    rows=Rows("groups", "groups", first=frozenset({ErrorCode.GROUP_AUTHORIZATION_FAILED})),
 )
 def describe_groups(ctx: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     """An unknown group is Dead; since v6 it is an error as well (KIP-1043)."""

@@ -5,25 +5,32 @@ Followers answer as well, from their own logs (`--broker-id` of kafka-transactio
 
 from __future__ import annotations
 
+from mockbroker.core.errors import ApiError
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.metadata.topic import why_invalid_name
 from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_topic, requires
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.rows import Rows
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
     PartitionResponse,
     ProducerState,
+    TopicRequest,
     TopicResponse,
 )
+
+# Producers of partitions that a request names again. The response is made in one piece.
+REPEATED_MAX = 100_000
 
 
 @api(
     ApiKey.DESCRIBE_PRODUCERS,
     versions=(0, 0),
     authorize=by_handler(requires(on_topic(AclOperation.READ))),
+    rows=Rows("topics", "topics"),
 )
 def describe_producers(
     ctx: RequestContext, request: DescribeProducersRequest
@@ -31,14 +38,24 @@ def describe_producers(
     """Describe every producer of each partition that this broker has a replica of."""
     auth = AuthHelper(ctx)
     return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name,
-                partitions=[_describe(ctx, auth, topic.name, i) for i in topic.partition_indexes],
-            )
-            for topic in request.topics
-        ]
+        topics=[TopicResponse(each.name, _partitions(ctx, auth, each)) for each in request.topics]
     )
+
+
+def _partitions(
+    ctx: RequestContext, auth: AuthHelper, wanted: TopicRequest
+) -> list[PartitionResponse]:
+    """The partitions of a topic. Raises ApiError if it repeats those of very many producers."""
+    described: dict[int, PartitionResponse] = {}
+    repeated = 0
+    for index in wanted.partition_indexes:
+        if index not in described:
+            described[index] = _describe(ctx, auth, wanted.name, index)
+        else:
+            repeated += len(described[index].active_producers)
+            if repeated > REPEATED_MAX:
+                raise ApiError(ErrorCode.INVALID_REQUEST)
+    return [described[index] for index in wanted.partition_indexes]
 
 
 def _describe(ctx: RequestContext, auth: AuthHelper, topic: str, index: int) -> PartitionResponse:

@@ -21,6 +21,7 @@ from mockbroker.handlers.authorization import (
 )
 from mockbroker.handlers.base import CombinedReply, Parked, RequestContext, api
 from mockbroker.handlers.refusals import Refusal
+from mockbroker.handlers.rows import Rows
 from mockbroker.handlers.share_groups import share_groups_enabled
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_share_group_offsets import (
@@ -58,6 +59,7 @@ Partition = DescribeShareGroupOffsetsResponsePartition
         ),
     ),
     refusal=Refusal(repeats_code=True),
+    rows=Rows("groups", "groups"),
 )
 def describe_share_group_offsets(
     ctx: RequestContext, request: DescribeShareGroupOffsetsRequest

@@ -12,6 +12,7 @@ from mockbroker.handlers.authorization import (
     requires,
 )
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.rows import Rows
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -32,6 +33,7 @@ from mockbroker_protocol.messages.describe_transactions import (
             on_topic(AclOperation.DESCRIBE), about="each that takes part", otherwise="left out"
         ),
     ),
+    rows=Rows("transactional_ids", "transaction_states"),
 )
 def describe_transactions(
     ctx: RequestContext, request: DescribeTransactionsRequest

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker.handlers.authorization import AuthHelper, split
+from mockbroker.handlers.rows import Rows
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.groups.modern.runner import ModernRunner
     from mockbroker.core.groups.shard import GroupShard
     from mockbroker.handlers.base import RequestContext
+
+
+GROUP_ROWS = Rows("group_ids", "groups", first=frozenset({ErrorCode.GROUP_AUTHORIZATION_FAILED}))
 
 
 class DescribeRequest(Protocol):

@@ -5,9 +5,7 @@ An id is listed if it passes all filters. The response names unknown states of a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from mockbroker.core.patterns import InvalidPatternError, Pattern, compile_pattern
+from mockbroker.core.patterns import InvalidPatternError, compile_pattern
 from mockbroker.core.security.acls import AclOperation
 from mockbroker.core.txn.states import TransactionState
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_transactional_id, requires
@@ -20,9 +18,6 @@ from mockbroker_protocol.messages.list_transactions import (
 from mockbroker_protocol.messages.list_transactions import (
     TransactionState as TransactionListing,
 )
-
-if TYPE_CHECKING:
-    from mockbroker.core.txn.machine import TransactionMetadata
 
 NAMES = {state.value for state in TransactionState}
 
@@ -45,6 +40,8 @@ def list_transactions(
         except InvalidPatternError:
             return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     auth = AuthHelper(ctx)
+    producer_ids, states = frozenset(request.producer_id_filters), frozenset(request.state_filters)
+    shortest_ms = request.duration_filter
     found: list[TransactionListing] = []
     for shard in ctx.broker.transactions.shards():
         if isinstance(shard, ErrorCode):
@@ -52,27 +49,14 @@ def list_transactions(
         found += [
             TransactionListing(line.transactional_id, line.producer_id, line.state.value)
             for line in shard.transactions.values()
-            if _passes(line, request, pattern, ctx.now_ms)
+            if line.state is not TransactionState.DEAD
+            and (not producer_ids or line.producer_id in producer_ids)
+            and (not states or line.state.value in states)
+            and (shortest_ms < 0 or ctx.now_ms - line.start_ms > shortest_ms)
+            and (pattern is None or pattern.fullmatch(line.transactional_id) is not None)
             and auth.transactional_id(AclOperation.DESCRIBE, line.transactional_id)
         ]
     return ListTransactionsResponse(
         unknown_state_filters=[name for name in request.state_filters if name not in NAMES],
         transaction_states=found,
     )
-
-
-def _passes(
-    transaction: TransactionMetadata,
-    request: ListTransactionsRequest,
-    pattern: Pattern | None,
-    now_ms: int,
-) -> bool:
-    if transaction.state is TransactionState.DEAD:
-        return False
-    if request.producer_id_filters and transaction.producer_id not in request.producer_id_filters:
-        return False
-    if request.state_filters and transaction.state.value not in request.state_filters:
-        return False
-    if request.duration_filter >= 0 and now_ms - transaction.start_ms <= request.duration_filter:
-        return False
-    return pattern is None or pattern.fullmatch(transaction.transactional_id) is not None

@@ -22,6 +22,7 @@ from mockbroker.core.security.authorized_operations import (
 )
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_cluster, on_topic, requires
 from mockbroker.handlers.base import EncodedResponse, RequestContext, api
+from mockbroker.handlers.encoded_rows import around, array_count
 from mockbroker.handlers.refusals import ErrorDetails, Refusal
 from mockbroker.handlers.throttling import MutationQuota
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -34,7 +35,6 @@ from mockbroker_protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from mockbroker_protocol.runtime import uvarint
 from mockbroker_protocol.types import ZERO_UUID
 
 FIRST_FLEXIBLE_VERSION = 9
@@ -310,30 +310,16 @@ def _encoded(image: MetadataImage, topic: Topic, encoding: TopicEncoding) -> byt
 _CUTS: dict[int, slice] = {}  # by version: the place of a topic in a response with nothing else
 
 
-def _encode(response: MetadataResponse, version: int) -> bytes:
-    return b"".join(response_codec(ApiKey.METADATA, version).encode(response))
-
-
 def _encode_topic(topic: MetadataResponseTopic, version: int) -> bytes:
     """One element of the array of topics, cut out of a response with nothing else."""
+    codec = response_codec(ApiKey.METADATA, version)
+    response = MetadataResponse(topics=[topic])
     cut = _CUTS.get(version)
     if cut is None:
-        end_of_count, tail = _around_topics(MetadataResponse(), version)
-        cut = _CUTS[version] = slice(end_of_count, -len(tail) or None)
-    return _encode(MetadataResponse(topics=[topic]), version)[cut]
-
-
-def _around_topics(response: MetadataResponse, version: int) -> tuple[int, bytes]:
-    """The end of the count of topics in a response without topics, and the bytes behind it.
-
-    The response with a topic is equal up to the last byte of the count.
-    """
-    without = _encode(response, version)
-    response.topics = [MetadataResponseTopic()]
-    with_one = _encode(response, version)
-    response.topics = []
-    end = next(i for i, byte in enumerate(without) if byte != with_one[i]) + 1
-    return end, without[end:]
+        head, tail = around(codec, response, "topics")
+        begin = len(head) + len(array_count(1, flexible=codec.flexible))
+        cut = _CUTS[version] = slice(begin, -len(tail) or None)
+    return b"".join(codec.encode(response))[cut]
 
 
 def _join(
@@ -341,7 +327,8 @@ def _join(
 ) -> EncodedResponse:
     """The response about encoded topics."""
     head, tail = _envelope(ctx, encoding, cluster_operations)
-    count = _array_count(len(topics), encoding.version)
+    flexible = encoding.version >= FIRST_FLEXIBLE_VERSION
+    count = array_count(len(topics), flexible=flexible)
     return EncodedResponse([b"".join((head, count, *topics, tail))])
 
 
@@ -356,6 +343,7 @@ def _envelope(
         return known
     reachable = image.reachable_brokers(encoding.listener)
     response = MetadataResponse(
+        topics=[MetadataResponseTopic()],
         brokers=[
             MetadataResponseBroker(
                 node_id, endpoint.host, endpoint.port, image.brokers[node_id].rack
@@ -366,15 +354,6 @@ def _envelope(
         controller_id=image.controller_id,
         cluster_authorized_operations=cluster_operations,
     )
-    end, tail = _around_topics(response, encoding.version)
-    start = end - len(_array_count(0, encoding.version))
-    envelope = (_encode(response, encoding.version)[:start], tail)
+    envelope = around(response_codec(ApiKey.METADATA, encoding.version), response, "topics")
     image.memo[key] = envelope
     return envelope
-
-
-def _array_count(count: int, version: int) -> bytes:
-    """The encoded length of an array."""
-    if version < FIRST_FLEXIBLE_VERSION:
-        return count.to_bytes(4, "big")
-    return uvarint(count + 1)

@@ -23,6 +23,7 @@ from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_group, on_topic, requires
 from mockbroker.handlers.base import CombinedReply, Parked, RequestContext, api
 from mockbroker.handlers.refusals import Refusal
+from mockbroker.handlers.rows import Rows
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -62,6 +63,7 @@ TOPIC_IDS_SINCE = 10
             "OffsetFetchResponsePartitions": {"committed_offset": INVALID_OFFSET},
         }
     ),
+    rows=Rows("groups", "groups"),
 )
 def offset_fetch(
     ctx: RequestContext, request: OffsetFetchRequest

@@ -12,7 +12,7 @@ from mockbroker.handlers.authorization import (
     requires,
 )
 from mockbroker.handlers.base import RequestContext, api
-from mockbroker.handlers.group_descriptions import Description, described, refused
+from mockbroker.handlers.group_descriptions import GROUP_ROWS, Description, described, refused
 from mockbroker.handlers.share_groups import share_groups_enabled
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.share_group_describe import (
@@ -44,6 +44,7 @@ UNSEEN_TOPICS = "The group has described topic(s) that the client is not authori
             otherwise="`TOPIC_AUTHORIZATION_FAILED` for the group",
         ),
     ),
+    rows=GROUP_ROWS,
 )
 def share_group_describe(
     ctx: RequestContext, request: ShareGroupDescribeRequest

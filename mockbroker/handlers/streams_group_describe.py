@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import by_handler, on_group, on_topic, requires
 from mockbroker.handlers.base import RequestContext, api
-from mockbroker.handlers.group_descriptions import Description, described, refused
+from mockbroker.handlers.group_descriptions import GROUP_ROWS, Description, described, refused
 from mockbroker.handlers.streams_groups import streams_enabled
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.streams_group_describe import (
@@ -46,6 +46,7 @@ UNSEEN_TOPICS = "The described group uses topics that the client is not authoriz
             otherwise="`TOPIC_AUTHORIZATION_FAILED` for the group",
         ),
     ),
+    rows=GROUP_ROWS,
 )
 def streams_group_describe(
     ctx: RequestContext, request: StreamsGroupDescribeRequest

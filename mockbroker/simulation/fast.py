@@ -22,7 +22,6 @@ from mockbroker.core.brokers.broker import Broker
 from mockbroker.core.brokers.broker_life import PAUSED, RUNNING
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
-from mockbroker.handlers.authorization import authorized
 from mockbroker.handlers.base import (
     APIS,
     NO_RESPONSE,
@@ -34,6 +33,7 @@ from mockbroker.handlers.base import (
     RequestContext,
 )
 from mockbroker.handlers.error_responses import failure_response
+from mockbroker.handlers.rows import perform
 from mockbroker.server.network.routes import route_of
 from mockbroker.simulation.clients.base import SimulatedClient
 from mockbroker.simulation.draws import Draws
@@ -286,9 +286,7 @@ class FastRun:
     def handle(self, context: RequestContext, request: Any, api: Api) -> Any:
         """The handler's answer, or the error response for its ApiError."""
         try:
-            if context.cluster.authorizer is None:
-                return api.handle(context, request)
-            return authorized(api, context, request)
+            return perform(api, context, request)
         except ApiError as error:
             return failure_response(api.key, context.api_version, request, error)
 

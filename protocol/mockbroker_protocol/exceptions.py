@@ -34,5 +34,9 @@ class EncodeError(ProtocolError):
         self.reason = reason
 
 
+class StringTooLongError(EncodeError):
+    """A string takes more bytes than a message may carry (32,767)."""
+
+
 class UnknownVersionError(ProtocolError):
     """A message that is not declared in this version."""

@@ -38,6 +38,10 @@ class Malformed(ConstructError):  # type: ignore[misc]  # noqa: N818  # construc
         self.byte = byte
 
 
+class StringTooLong(Malformed):
+    """A string that a message cannot carry; becomes a `StringTooLongError`."""
+
+
 def take(stream: BytesIO, count: int, path: str, start: int) -> bytes:
     """Read exactly `count` bytes; the field they belong to began at `start`."""
     data = stream.read(count)
@@ -186,7 +190,7 @@ class String(Sized):
         except UnicodeEncodeError as error:
             raise self.refuse(str(error), stream, path) from None
         if data is not None and len(data) > STRING_BYTES_MAX:
-            raise self.refuse(f"string of {len(data)} bytes", stream, path)
+            raise StringTooLong(f"string of {len(data)} bytes", path, stream.tell())
         self.write_length(None if data is None else len(data), stream, path)
         stream.write(data or b"")
 

@@ -9,8 +9,13 @@ from typing import Any
 
 from mockbroker_protocol.codec import BoundedDecode, Codec, Decode, Encode
 from mockbroker_protocol.emit import compile_function, decode_source, encode_source
-from mockbroker_protocol.exceptions import DecodeError, EncodeError, TooManyElementsError
-from mockbroker_protocol.primitives import Malformed
+from mockbroker_protocol.exceptions import (
+    DecodeError,
+    EncodeError,
+    StringTooLongError,
+    TooManyElementsError,
+)
+from mockbroker_protocol.primitives import Malformed, StringTooLong
 from mockbroker_protocol.runtime import Exceeded
 from mockbroker_protocol.types import Buffer
 
@@ -74,7 +79,8 @@ def construct_encode(codec: Codec, message: Any) -> list[Buffer]:
     try:
         codec.tree.build_stream(message, stream)
     except Malformed as error:
-        raise EncodeError(readable_path(error.path), error.reason) from None
+        kind = StringTooLongError if isinstance(error, StringTooLong) else EncodeError
+        raise kind(readable_path(error.path), error.reason) from None
     return [stream.getvalue()]
 
 

@@ -40,6 +40,7 @@ OURS = {
     "mockbroker.replication.truncation",
     "mockbroker.fetch.session.partitions.max",
     "mockbroker.request.elements.max",
+    "mockbroker.response.bytes.max",
     "mockbroker.transaction.marker.delay.ms",
     "record.validation",
     "telemetry.receiver",

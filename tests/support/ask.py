@@ -6,7 +6,6 @@ from typing import Any
 
 from mockbroker.core.errors import ApiError
 from mockbroker.handlers import load_all
-from mockbroker.handlers.authorization import authorized
 from mockbroker.handlers.base import (
     APIS,
     Api,
@@ -17,6 +16,7 @@ from mockbroker.handlers.base import (
     RequestContext,
 )
 from mockbroker.handlers.error_responses import failure_response
+from mockbroker.handlers.rows import perform
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import request_codec, response_codec
 from mockbroker_protocol.headers import RequestHeader
@@ -48,9 +48,7 @@ def context(
 def handle(api: Api, ctx: RequestContext, request: object) -> Any:
     """What a connection answers: an ApiError becomes the API's error response."""
     try:
-        if ctx.cluster.authorizer is None:
-            return api.handle(ctx, request)
-        return authorized(api, ctx, request)
+        return perform(api, ctx, request)
     except ApiError as error:
         return failure_response(api.key, ctx.api_version, request, error)
 

@@ -57,7 +57,7 @@ class SecurityActions:
     @staticmethod
     def revoke_acl(cluster: ClusterState, wanted: RevokeAcl) -> int:
         """Remove ACL bindings; returns their number."""
-        removed = cluster.acls.remove(
+        removed = cluster.acls.find(
             AclFilter(
                 resource_type=_member(ResourceType, wanted.resource_type, "resource_type"),
                 resource_name=wanted.resource_name,
@@ -71,6 +71,7 @@ class SecurityActions:
         if not removed:
             shown = "; ".join(map(str, cluster.acls)) or "none"
             raise ActionError(f"no ACL binding matches; there are: {shown}")
+        cluster.acls.remove(removed)
         return len(removed)
 
     @action(SetQuota)

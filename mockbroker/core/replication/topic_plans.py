@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from mockbroker.core.metadata.topic import Topic
     from mockbroker.core.replication.replication_control import ReplicationControl
 
-# The controller's largest batch for one request: each topic, partition and config is one record
+# The controller's largest batch for one request: each topic, partition, config or ACL is a record
 # (QuorumController.MAX_RECORDS_PER_USER_OP).
 MAX_RECORDS_PER_USER_OP = 10_000
+EXCESSIVE_BATCH = "Unable to perform excessively large batch operation."
 
 
 class PartitionPlan(NamedTuple):

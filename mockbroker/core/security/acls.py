@@ -143,8 +143,8 @@ class AclStore:
 
     def __init__(self) -> None:
         self._bindings: dict[AclBinding, None] = {}
-        self._literal: dict[tuple[ResourceType, str], list[AclBinding]] = {}
-        self._prefixed: dict[ResourceType, list[AclBinding]] = {}
+        self._literal: dict[tuple[ResourceType, str], dict[AclBinding, None]] = {}
+        self._prefixed: dict[ResourceType, dict[AclBinding, None]] = {}
         self.on_change: list[Callable[[], None]] = []
 
     def __iter__(self) -> Iterator[AclBinding]:
@@ -158,22 +158,22 @@ class AclStore:
         for acl in bindings:
             if acl not in self._bindings:
                 self._bindings[acl] = None
-                self._section(acl).append(acl)
+                self._section(acl)[acl] = None
         self._changed()
 
     def find(self, wanted: AclFilter) -> list[AclBinding]:
         """The bindings that a filter matches."""
         return [acl for acl in self._bindings if wanted.matches(acl)]
 
-    def remove(self, wanted: AclFilter) -> list[AclBinding]:
-        """Remove the bindings that a filter matches; returns them."""
-        found = self.find(wanted)
-        for acl in found:
-            del self._bindings[acl]
-            self._section(acl).remove(acl)
-        if found:
+    def remove(self, bindings: Iterable[AclBinding]) -> None:
+        """Remove those of the bindings that exist."""
+        removed = False
+        for acl in bindings:
+            if acl in self._bindings:
+                del self._bindings[acl], self._section(acl)[acl]
+                removed = True
+        if removed:
             self._changed()
-        return found
 
     def replace(self, bindings: Iterable[AclBinding]) -> None:
         """Replace all bindings, as after a restore of a snapshot."""
@@ -195,10 +195,10 @@ class AclStore:
             if name.startswith(acl.resource_name):
                 yield acl
 
-    def _section(self, acl: AclBinding) -> list[AclBinding]:
+    def _section(self, acl: AclBinding) -> dict[AclBinding, None]:
         if acl.pattern_type is PatternType.PREFIXED:
-            return self._prefixed.setdefault(acl.resource_type, [])
-        return self._literal.setdefault((acl.resource_type, acl.resource_name), [])
+            return self._prefixed.setdefault(acl.resource_type, {})
+        return self._literal.setdefault((acl.resource_type, acl.resource_name), {})
 
     def _changed(self) -> None:
         for observer in self.on_change:

@@ -22,7 +22,6 @@ import trio
 
 from mockbroker.core.errors import ApiError
 from mockbroker.handlers.api_versions import unsupported_version_response
-from mockbroker.handlers.authorization import authorized
 from mockbroker.handlers.base import (
     NO_RESPONSE,
     ConnectionInfo,
@@ -31,10 +30,12 @@ from mockbroker.handlers.base import (
     Parked,
     RequestContext,
 )
+from mockbroker.handlers.rows import perform
 from mockbroker.handlers.throttling import RequestUsage, record_and_throttle
 from mockbroker.server.network.frame_reader import (
     REQUEST_BYTES_MAX,
     REQUEST_ELEMENTS_MAX,
+    RESPONSE_BYTES_MAX,
     FrameReader,
     InvalidReceiveError,
     LimitExceededError,
@@ -45,7 +46,12 @@ from mockbroker.server.network.throttling import connection_throttle_ms, sleep_m
 from mockbroker.server.network.transport import Buffer, Transport
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import response_codec
-from mockbroker_protocol.exceptions import DecodeError, EncodeError, TooManyElementsError
+from mockbroker_protocol.exceptions import (
+    DecodeError,
+    EncodeError,
+    StringTooLongError,
+    TooManyElementsError,
+)
 from mockbroker_protocol.headers import decode_request_header
 
 if TYPE_CHECKING:
@@ -84,6 +90,7 @@ class Connection(FrameReader):
         "_listener",
         "_mute_ms",
         "_now_ms",
+        "_response_bytes_max",
         "_routes",
         "_scope",
         "_timers",
@@ -107,6 +114,7 @@ class Connection(FrameReader):
         request_bytes_max = cluster.config_int(REQUEST_BYTES_MAX)
         super().__init__(transport, server.stats, request_bytes_max, server.request_memory)
         self._elements_max = cluster.config_int(REQUEST_ELEMENTS_MAX)
+        self._response_bytes_max = cluster.config_int(RESPONSE_BYTES_MAX)
         self._cluster = cluster
         self._broker = server.broker
         self._listener = info.listener = listener
@@ -296,9 +304,7 @@ class Connection(FrameReader):
         """The handler's response, a parked one or an `Outcome`; an error response if it fails."""
         started_ns = 0 if context.usage is None else perf_counter_ns()
         try:
-            if self._cluster.authorizer is None:
-                return route.api.handle(context, request)
-            return authorized(route.api, context, request)
+            return perform(route.api, context, request)
         except Exception as error:
             return self._failed(context, request, route, error)
         finally:
@@ -380,6 +386,9 @@ class Connection(FrameReader):
         size = 0
         for part in body:
             size += len(part)
+        if size > self._response_bytes_max:
+            reason = f"{route.api.key.name} v{header.api_version}: a response of {size} bytes"
+            raise LimitExceededError(RESPONSE_BYTES_MAX, reason)
         journal = self._journal
         if journal is not None:
             if context.is_late:
@@ -426,7 +435,9 @@ class Connection(FrameReader):
         """The response to a request that failed: Kafka's error, or UNKNOWN_SERVER_ERROR."""
         from mockbroker.handlers.error_responses import failure_response
 
-        if not isinstance(error, ApiError):
+        if isinstance(error, StringTooLongError):  # with what the client sent in it; as in Kafka
+            log.warning("%s: a response to %s: %s", self.peer, route.api.key.name, error)
+        elif not isinstance(error, ApiError):
             log.error("%s: handling %s failed", self.peer, route.api.key.name, exc_info=error)
         return failure_response(route.api.key, context.api_version, request, error)
 

@@ -53,7 +53,7 @@ class PendingExchange:
                 # An outcome can be unwrapped once, so each task gets its own.
                 trio.lowlevel.reschedule(task, outcome.Value(_WITHHELD))
             else:
-                sent = outcome.capture(self._answer, parked.response)
+                sent = outcome.capture(lambda: self._answer(parked.response))
                 trio.lowlevel.reschedule(task, sent)
 
         def abort(_raise_cancel: object) -> trio.lowlevel.Abort:

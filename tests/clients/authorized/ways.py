@@ -79,4 +79,6 @@ def allow(kafka: Cluster, operation: AclOperation, kind: ResourceType, name: str
 def revoke(kafka: Cluster, operation: AclOperation, kind: ResourceType, name: str) -> None:
     """Take it back."""
     wanted = AclFilter(kind, name, PatternType.LITERAL, "User:alice", operation=operation)
-    assert kafka.call(lambda cluster: cluster.acls.remove(wanted))
+    found = kafka.call(lambda cluster: cluster.acls.find(wanted))
+    assert found
+    kafka.call(lambda cluster: cluster.acls.remove(found))

@@ -7,7 +7,6 @@ import pytest
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ConfigError
 from mockbroker.core.security.acls import (
-    AclFilter,
     AclOperation,
     AclPermissionType,
     AclStore,
@@ -123,7 +122,7 @@ def test_a_change_holds_at_once() -> None:
     assert not may(judge, O.READ)
     store.add(binding())
     assert may(judge, O.READ)
-    store.remove(AclFilter())
+    store.remove([binding()])
     assert not may(judge, O.READ)
 
 

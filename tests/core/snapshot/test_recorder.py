@@ -12,7 +12,6 @@ from mockbroker.core.errors import ActionError, ApiError
 from mockbroker.core.quotas.client_quotas import entity_of
 from mockbroker.core.security.acls import (
     AclBinding,
-    AclFilter,
     AclOperation,
     AclPermissionType,
     PatternType,
@@ -201,7 +200,7 @@ def test_settings_of_every_kind_are_written(node):
     written("credential")
     cluster.acls.add(ACL)
     written("acl")
-    cluster.acls.remove(AclFilter())
+    cluster.acls.remove([ACL])
     written("acl gone")
     cluster.features.set_levels({"transaction.version": 1})
     written("feature")

@@ -283,3 +283,11 @@ def alter_other_configs_that_cannot_be(session: Session) -> None:
             )
             request = alter_configs.AlterConfigsRequest(resources=[resource], validate_only=True)
             session.ask(request, 2, label=f"whole {change}")
+
+
+@case()
+def a_message_that_is_too_long(session: Session) -> None:
+    """The error message repeats the value: it would take more than the 32,767 bytes of a string."""
+    name = make_topic(session)
+    alter(session, TOPIC, name, ("retention.ms", SET, "x" * 32_760), label="a message too long")
+    alter(session, TOPIC, name, ("retention.ms", SET, "1000"), label="the connection goes on")

@@ -183,3 +183,20 @@ def acls_are_not_for_everyone(session: AclSession) -> None:
     session.ask(CreateAclsRequest([creation("a")]), 3)
     session.allow(O.ALTER, R.CLUSTER)
     session.ask(CreateAclsRequest([creation("a")]), 3)
+
+
+@case
+def an_operation_on_very_many_acls_is_refused(session: AclSession) -> None:
+    """Of more than 10,000 bindings. A binding that two filters match counts once."""
+    name = session.name
+    many = [creation(name, principal=f"User:{number}") for number in range(10_001)]
+    session.ask(CreateAclsRequest(many), 3, "admin")
+    session.ask(CreateAclsRequest(many[:6_000]), 3, "admin", label="6,000 bindings")
+    wanted = DeleteAclsFilter(R.TOPIC, name, P.LITERAL, None, None, ANY, ANY)
+    session.ask(DeleteAclsRequest([wanted, wanted]), 3, "admin", label="twice as many matches")
+    session.ask(CreateAclsRequest(many[:6_000]), 3, "admin", label="6,000 bindings again")
+    session.ask(CreateAclsRequest(many), 3, "admin", label="4,001 more")
+    session.ask(DeleteAclsRequest([wanted]), 3, "admin", label="10,001 matches")
+    one = DeleteAclsFilter(R.TOPIC, name, P.LITERAL, "User:1", None, ANY, ANY)
+    session.ask(DeleteAclsRequest([one]), 3, "admin", label="one match")
+    session.ask(DeleteAclsRequest([wanted]), 3, "admin", label="10,000 matches")

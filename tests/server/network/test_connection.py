@@ -20,6 +20,15 @@ from mockbroker_protocol.headers import (
 )
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
 from mockbroker_protocol.messages.delete_groups import DeleteGroupsRequest
+from mockbroker_protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from mockbroker_protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from mockbroker_protocol.messages.list_groups import (
     ListedGroup,
     ListGroupsRequest,
@@ -30,6 +39,7 @@ from mockbroker_protocol.runtime import uvarint
 from tests.support.waiting import wait_until
 
 TIMEOUT_S = 10.0
+LONG_TIMEOUT_S = 60.0
 
 
 def request(api: ApiKey, version: int, message: object, correlation_id: int = 1) -> bytes:
@@ -191,6 +201,57 @@ def test_a_request_of_too_many_elements_is_refused_before_it_is_decoded(
     assert "FETCH v12: topics at byte 39: more elements than a message may have" in line
     assert "the limit is mockbroker.request.elements.max" in line
     assert kafka.server.stats.limits_exceeded == {"mockbroker.request.elements.max": 1}
+
+
+def configs_of(*resources: tuple[int, str]) -> bytes:
+    wanted = [DescribeConfigsResource(kind, name) for kind, name in resources]
+    message = DescribeConfigsRequest(wanted, include_synonyms=True, include_documentation=True)
+    return request(ApiKey.DESCRIBE_CONFIGS, 4, message)
+
+
+def test_others_are_served_while_a_long_answer_is_made(kafka: Cluster, raw: Raw) -> None:
+    """The configs of 2,000 groups take a second, and are made in slices."""
+    raw.socket.settimeout(LONG_TIMEOUT_S)
+    other = Raw(kafka)
+    raw.send(configs_of(*((32, f"group-{number}") for number in range(2_000))))
+    other.send(api_versions(5))
+    assert other.correlation_id() == 5
+    (size,) = struct.unpack(">i", raw.receive(4))
+    raw.receive(size)
+    responses = {event.api: event.seq for event in kafka.journal.events(kind="response")}
+    assert responses["ApiVersions"] < responses["DescribeConfigs"]
+    other.socket.close()
+
+
+def test_a_response_that_is_too_large_closes_the_connection(
+    kafka: Cluster, raw: Raw, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The configs of a broker, 4,000 times, in a frame of 20 kB: they would take 120 MB."""
+    with caplog.at_level(logging.WARNING, logger="mockbroker"):
+        raw.send(configs_of(*[(4, "1")] * 4_000))
+        assert raw.closed_without_an_answer()
+    (line,) = (record.getMessage() for record in caplog.records)
+    assert "DESCRIBE_CONFIGS v4: a response of " in line
+    assert "the limit is mockbroker.response.bytes.max" in line
+    assert kafka.server.stats.limits_exceeded == {"mockbroker.response.bytes.max": 1}
+
+
+def test_a_message_that_no_string_can_carry_is_a_warning(
+    raw: Raw, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It repeats what the client sent. Kafka answers UNKNOWN_SERVER_ERROR as well."""
+    configs = [AlterableConfig("retention.ms", 0, "x" * 32_760)]
+    message = IncrementalAlterConfigsRequest([AlterConfigsResource(2, "orders", configs)])
+    with caplog.at_level(logging.WARNING, logger="mockbroker"):
+        raw.send(request(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, message))
+        frame = raw.frame()
+    _, start = decode_response_header(frame, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
+    answer, _ = response_codec(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1).decode(frame, start)
+    assert answer.responses[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert not record.exc_info
+    assert "responses[0].error_message: string of " in record.getMessage()
 
 
 @pytest.mark.covers("S315")

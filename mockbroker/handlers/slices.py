@@ -1,0 +1,49 @@
+"""Long work for one request, in slices: other requests are handled between two of them.
+
+One thread serves all clients. A handler with much to do is therefore a generator that yields often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mockbroker.core.errors import ApiError
+from mockbroker.handlers.base import Parked
+
+if TYPE_CHECKING:
+    from mockbroker.handlers.base import RequestContext
+
+R = TypeVar("R")
+
+
+def in_slices(
+    ctx: RequestContext, request: Any, work: Generator[Parked[Any] | None, None, R]
+) -> Parked[R]:
+    """The response that `work` returns, or the refusal for the ApiError that it raises.
+
+    `work` yields None between two slices, and a parked reply to wait for it. It ends with the
+    client's connection.
+    """
+    reply: Parked[Any] = Parked()
+
+    def go_on() -> None:
+        if ctx.connection.closed:
+            work.close()
+            return
+        try:
+            awaited = next(work)
+        except StopIteration as end:
+            reply.complete(end.value)
+        except ApiError as error:
+            reply.complete(ctx.refusal(request, error.error, error.message))
+        except Exception as error:
+            reply.fail(error)
+        else:
+            if awaited is None:
+                ctx.cluster.runtime.timers.call_soon(go_on)
+            else:
+                awaited.on_complete = go_on
+
+    go_on()
+    return reply
