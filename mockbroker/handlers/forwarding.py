@@ -11,6 +11,7 @@ Source: ForwardingManagerImpl, NodeToControllerChannelManagerImpl (KIP-590).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
@@ -82,10 +83,22 @@ class Forwarded:
             answer = self._handle()
         except ApiError as error:
             answer = self.ctx.refusal(self.request, error.error, error.message)
-        if isinstance(answer, Parked) and not answer.done:
-            answer.on_complete = lambda: answered(answer.response)
+        if not isinstance(answer, Parked):
+            answered(answer)
+        elif answer.done:
+            answered(answer.response)
         else:
-            answered(answer.response if isinstance(answer, Parked) else answer)
+            answer.on_complete = partial(self._carried_out, answer, answered)
+
+    def _carried_out(self, answer: Parked[Any], answered: Callable[[Any], None]) -> None:
+        """A response that came later."""
+        try:
+            response = answer.response
+        except Exception as error:
+            self._cancel_timers()
+            self.parked.fail(error)
+        else:
+            answered(response)
 
     def answered(self, error: ErrorCode, response: Any) -> None:
         """Handle the response to the envelope. After NOT_CONTROLLER the envelope is sent again."""

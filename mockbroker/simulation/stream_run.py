@@ -184,7 +184,7 @@ class StreamRun(trio.abc.Instrument):
     def on_response(
         self, context: RequestContext, request: Any, response: Any, *, late: bool
     ) -> None:
-        """As `Observer.served`. An answer that its client no longer awaits is not judged."""
+        """As `Observer.on_response`. An answer that its client no longer awaits is not judged."""
         client = self._client_of(context)
         driver = self._drivers.get(client.name)
         if driver is not None and driver.awaited == context.header.correlation_id:

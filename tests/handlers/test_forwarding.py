@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from unittest.mock import Mock
 
 import pytest
 
 from mockbroker.core.journal.journal import Journal
 from mockbroker.core.journal.reader import JournalReader
+from mockbroker.core.security.acls import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AclStore,
+    PatternType,
+    ResourceType,
+)
+from mockbroker.core.security.authorizer import STANDARD_AUTHORIZER
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from mockbroker_protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from mockbroker_protocol.messages.delete_topics import DeleteTopicsRequest
 from tests.support.group_node import GroupNode, Pending
 from tests.support.hops import add_hop_rule, remove_rule
@@ -22,6 +33,18 @@ CONTROLLER, OTHER = 1, 2
 @pytest.fixture
 def node() -> GroupNode:
     return GroupNode(racks=(None, None, None))
+
+
+def acl(topic: str) -> AclBinding:
+    return AclBinding(
+        ResourceType.TOPIC,
+        topic,
+        PatternType.LITERAL,
+        "User:alice",
+        "*",
+        AclOperation.READ,
+        AclPermissionType.ALLOW,
+    )
 
 
 def create(node: GroupNode, name: str = "new", broker: int = OTHER) -> Pending:
@@ -157,3 +180,23 @@ def test_the_journal_has_envelopes_without_what_is_in_them(node: GroupNode) -> N
     assert sent.message["request_data"] == answered.message["response_data"] == "[hidden]"
     assert bytes.fromhex(str(sent.message["request_principal"])) == b"\0\0\x05User\x0aANONYMOUS\0\0"
     assert len(bytes.fromhex(str(sent.message["client_host_address"]))) == 4
+
+
+def test_a_defect_of_a_later_slice_ends_the_request_and_not_the_cluster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    configs = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:ANONYMOUS"}
+    node = GroupNode(racks=(None, None, None), configs=configs)
+    acls = node.cluster.acls
+    acls.add(*(acl(f"topic-{number}") for number in range(300)))
+    node.cluster.replication.network.delay([(OTHER, CONTROLLER)], 300)
+    wanted = DeleteAclsFilter(ResourceType.TOPIC, "missing", PatternType.LITERAL, None, None, 1, 1)
+    pending = node.send(DeleteAclsRequest([wanted] * 100), 3, broker=OTHER)
+    node.advance(299)
+    monkeypatch.setattr(AclStore, "find", Mock(side_effect=[[]] * 80 + [ZeroDivisionError("bug")]))
+    node.advance(1)
+    while pending.parked:
+        node.advance(0)
+    with pytest.raises(ZeroDivisionError, match="bug"):
+        _ = pending.response
+    assert len(acls) == 300
