@@ -7,7 +7,7 @@ until it changes. A response is joined from these bytes; a response about all to
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from typing import NamedTuple
 
 from mockbroker.core.configs.differences import AUTO_CREATED_AT_ONCE
@@ -21,9 +21,10 @@ from mockbroker.core.security.authorized_operations import (
     TOPIC_OPERATIONS,
 )
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_cluster, on_topic, requires
-from mockbroker.handlers.base import EncodedResponse, RequestContext, api
+from mockbroker.handlers.base import EncodedResponse, Parked, RequestContext, api
 from mockbroker.handlers.encoded_rows import around, array_count
 from mockbroker.handlers.refusals import ErrorDetails, Refusal
+from mockbroker.handlers.slices import at_once, in_slices
 from mockbroker.handlers.throttling import MutationQuota
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.codec import response_codec
@@ -39,6 +40,8 @@ from mockbroker_protocol.types import ZERO_UUID
 
 FIRST_FLEXIBLE_VERSION = 9
 TOPIC_IDS_SINCE = 12
+# How many topics are created before other requests are handled.
+CREATIONS_PER_SLICE = 32
 CLUSTER_OPERATIONS_UNTIL = 10  # DescribeCluster has them since
 _NONE_OFFLINE: list[int] = []  # shared by all partitions without offline replicas; never changed
 _DENIED = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -77,7 +80,9 @@ def _name_all(response: MetadataResponse, request: MetadataRequest, details: Err
     ),
     refusal=Refusal(rows=("topics",), finish=_name_all),
 )
-def metadata(ctx: RequestContext, request: MetadataRequest) -> EncodedResponse:
+def metadata(
+    ctx: RequestContext, request: MetadataRequest
+) -> EncodedResponse | Parked[EncodedResponse]:
     """Describe the topics of the request, and create missing ones where Kafka would."""
     version, topics = ctx.api_version, request.topics
     encoding = TopicEncoding(version, ctx.listener, request.include_topic_authorized_operations)
@@ -90,12 +95,17 @@ def metadata(ctx: RequestContext, request: MetadataRequest) -> EncodedResponse:
     _check(topics, version)
     ids = dict.fromkeys(topic.topic_id for topic in topics if topic.topic_id != ZERO_UUID)
     if ids:  # names in the same request are ignored
-        encoded = _topics_by_id(auth, encoding, ids)
-    else:
-        names = dict.fromkeys(topic.name or "" for topic in topics)
-        create = request.allow_auto_topic_creation
-        encoded = _topics_by_name(auth, encoding, names, create=create)
-    return _join(ctx, encoding, cluster_operations, encoded)
+        return _join(ctx, encoding, cluster_operations, _topics_by_id(auth, encoding, ids))
+    names = dict.fromkeys(topic.name or "" for topic in topics)
+    create = request.allow_auto_topic_creation
+
+    def by_name() -> Generator[None, None, EncodedResponse]:
+        encoded = yield from _topics_by_name(auth, encoding, names, create=create)
+        return _join(ctx, encoding, cluster_operations, encoded)
+
+    if len(names) <= CREATIONS_PER_SLICE:
+        return at_once(by_name())
+    return in_slices(ctx, request, by_name())
 
 
 def _all_topics(
@@ -144,13 +154,21 @@ def _topics_by_id(auth: AuthHelper, encoding: TopicEncoding, ids: Iterable[bytes
 
 def _topics_by_name(
     auth: AuthHelper, encoding: TopicEncoding, names: Iterable[str], *, create: bool
-) -> list[bytes]:
-    """Topics that exist, those that do not, those the client may not create or not describe."""
+) -> Generator[None, None, list[bytes]]:
+    """Topics that exist, those that do not, those the client may not create or not describe.
+
+    It yields between creations, which take long.
+    """
     ctx = auth.ctx
     create = create and ctx.cluster.config("auto.create.topics.enable")
     existing, missing, not_created, denied = [], [], [], []
+    creations = 0
     for name in names:
         topic = ctx.image.topics.get(name)
+        if create and topic is None:
+            creations += 1
+            if creations % CREATIONS_PER_SLICE == 0:
+                yield
         if not auth.topic(AclOperation.DESCRIBE, name):
             denied.append(_error(encoding, _DENIED, name))
         elif topic is not None:

@@ -17,6 +17,16 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
+def at_once(work: Generator[None, None, R]) -> R:
+    """What `work` returns, without a pause."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            result: R = end.value
+            return result
+
+
 def in_slices(
     ctx: RequestContext, request: Any, work: Generator[Parked[Any] | None, None, R]
 ) -> Parked[R]:

@@ -10,8 +10,11 @@ from mockbroker.core.security.authorized_operations import (
     NOT_ASKED,
     TOPIC_OPERATIONS,
 )
-from mockbroker.handlers.base import APIS
+from mockbroker.handlers.base import APIS, Parked
+from mockbroker.handlers.metadata import CREATIONS_PER_SLICE
+from mockbroker.handlers.rows import perform
 from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.codec import response_codec
 from mockbroker_protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -340,3 +343,21 @@ def test_answers_of_any_number_of_topics_are_put_together_right(version, count):
     for name in names:
         node.cluster.create_topic(name)
     assert [topic.name for topic in everything(node, version).topics] == names
+
+
+def test_very_many_topics_are_created_in_slices() -> None:
+    """A frame may name 50,000; others are served between them. The answer has them in order."""
+    node = nodes(1)
+    names = [f"t{number}" for number in range(2 * CREATIONS_PER_SLICE + 1)]
+    request = MetadataRequest([MetadataRequestTopic(name=name) for name in names])
+    reply = perform(APIS[int(ApiKey.METADATA)], context(node, ApiKey.METADATA, 12), request)
+    assert isinstance(reply, Parked)
+    created = [len(node.cluster.topics)]
+    while not reply.done:
+        node.advance(0)
+        created.append(len(node.cluster.topics))
+    assert created == [31, 63, 65]
+    body = b"".join(reply.response.parts)
+    answer, _ = response_codec(ApiKey.METADATA, 12).decode(body)
+    assert [topic.name for topic in answer.topics] == names
+    assert {topic.error_code for topic in answer.topics} == {0}

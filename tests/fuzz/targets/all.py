@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.fuzz.engine import Target
+from tests.fuzz.targets.arrays import Arrays
 from tests.fuzz.targets.batches import Batches, Compressed
 from tests.fuzz.targets.codecs import Codecs
 from tests.fuzz.targets.files import Files
@@ -12,7 +13,8 @@ from tests.fuzz.targets.sessions import Sessions
 from tests.fuzz.targets.texts import Texts
 
 SHARES: dict[Target, float] = {
-    Codecs(): 0.55,
+    Codecs(): 0.51,
+    Arrays(): 0.04,
     Batches(): 0.12,
     Compressed(): 0.18,
     Sessions(): 0.14,
