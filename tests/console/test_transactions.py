@@ -52,6 +52,7 @@ def test_withheld_markers_are_sent_again(orders: Cluster, console: OpenConsole):
     with situations.hanging_transaction(orders):
         page = console(orders, "transactions/nightly-import")
         page.get_by_role("button", name="Withhold markers").click()
+        orders.journal.wait(1, kind="action", change="hang_transaction")
         page.get_by_role("button", name="Abort", exact=True).first.click()
         lit = page.locator(".diagram .state.lit")
         expect(lit).to_have_text("PrepareAbort")

@@ -33,6 +33,7 @@ CONFIGS = {
     "group.share.max.share.sessions": "2",
     "group.share.max.size": "2",  # there have to be as many sessions at least
 }
+SLOW = {"an_operation_on_very_many_acls_is_refused"}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,10 @@ def play(name: str, address: tuple[str, int]) -> list[object]:
     return [normaliser.exchange(exchange) for exchange in session.exchanges]
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in sorted(CASES)],
+)
 def test_the_answers_are_those_of_the_real_broker(
     name: str, real: tuple[str, int], ours: tuple[str, int]
 ) -> None:

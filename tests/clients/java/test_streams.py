@@ -116,8 +116,14 @@ def test_another_instance_takes_over(kafka: Cluster, app: WordCount) -> None:
         return len(members) == count and all(m.assignment.topic_partitions for m in members)
 
     app.write(*some_lines(200))
-    first = app.start(num_standby_replicas=1, heartbeat_interval_ms=200)
-    app.start(num_standby_replicas=1, heartbeat_interval_ms=200)
+    # The group misses the killed one after ten seconds, and not after three quarters of a minute.
+    configs = {
+        "num_standby_replicas": 1,
+        "heartbeat_interval_ms": 200,
+        "session_timeout_ms": 10_000,
+    }
+    first = app.start(**configs)
+    app.start(**configs)
     wait_until(lambda: has_members(2), 120, f"two members with partitions {app.logs()}")
     app.write(*some_lines(200))
     app.check()
