@@ -13,8 +13,8 @@ from tests.fuzz.targets.sessions import Sessions
 from tests.fuzz.targets.texts import Texts
 
 SHARES: dict[Target, float] = {
-    Codecs(): 0.51,
-    Arrays(): 0.04,
+    Codecs(): 0.55,
+    Arrays(): 0.02,
     Batches(): 0.12,
     Compressed(): 0.18,
     Sessions(): 0.14,
