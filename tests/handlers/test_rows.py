@@ -134,7 +134,7 @@ def test_every_api_that_answers_rows_is_compared() -> None:
     assert {key for key, api in APIS.items() if api.rows is not None} == {*map(int, REQUESTS)}
 
 
-@pytest.mark.parametrize(("key", "version"), versions(), ids=str)
+@pytest.mark.parametrize(("key", "version"), [*versions()], ids=str)
 def test_the_slices_have_the_answer_of_the_whole(node: Node, key: ApiKey, version: int) -> None:
     """In the order of the rows, but refused ones first or last; equal rows come more than once."""
     request = REQUESTS[key]([NAMES[at % len(NAMES)] for at in range(COUNT)])
