@@ -33,7 +33,7 @@ CONFIGS = {
     "group.share.max.share.sessions": "2",
     "group.share.max.size": "2",  # there have to be as many sessions at least
 }
-SLOW = {"an_operation_on_very_many_acls_is_refused"}
+SLOW = {"very_many_acls_are_not_created_together"}
 
 
 @pytest.fixture(scope="module")
