@@ -52,12 +52,8 @@ class Rows(NamedTuple):
 def perform(api: Api, ctx: RequestContext, request: Any) -> object:
     """The response to a request, authorized if the cluster has an authorizer. Raises ApiError."""
     rows = api.rows
-    if rows is None or not rows.are_many(request):
-        return _perform(api, ctx, request)
-    return in_slices(ctx, request, _answered(api, rows, ctx, request))
-
-
-def _perform(api: Api, ctx: RequestContext, request: Any) -> object:
+    if rows is not None and rows.are_many(request):
+        return in_slices(ctx, request, _answered(api, rows, ctx, request))
     if ctx.cluster.authorizer is None:
         return api.handle(ctx, request)
     return authorized(api, ctx, request)
@@ -75,7 +71,7 @@ def _answered(
     for number, row in enumerate(wanted, 1):
         key = _key_of(row)
         if key not in known:
-            reply: Any = _perform(api, ctx, replace(request, **{rows.request: [row]}))
+            reply: Any = perform(api, ctx, replace(request, **{rows.request: [row]}))
             if isinstance(reply, Parked):
                 if not reply.done:
                     yield reply
