@@ -150,6 +150,9 @@ class AclStore:
     def __iter__(self) -> Iterator[AclBinding]:
         return iter(self._bindings)
 
+    def __contains__(self, acl: object) -> bool:
+        return acl in self._bindings
+
     def __len__(self) -> int:
         return len(self._bindings)
 

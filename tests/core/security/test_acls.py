@@ -80,6 +80,15 @@ def test_a_filter_finds(store: AclStore, wanted: AclFilter, found: list[AclBindi
     assert store.find(wanted) == found
 
 
+def test_a_binding_is_looked_up_without_a_look_at_the_others(
+    store: AclStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(AclStore, "__iter__")
+    assert ORDERS in store
+    store.remove([ORDERS])
+    assert ORDERS not in store
+
+
 def test_what_is_removed_applies_no_more(store: AclStore) -> None:
     assert list(store.applying_to(R.TOPIC, "orders")) == [ORDERS, ALL, PREFIX]
     store.remove(store.find(AclFilter(R.TOPIC, "orders", P.MATCH)))
