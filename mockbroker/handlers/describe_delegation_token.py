@@ -40,7 +40,7 @@ def describe_delegation_token(
         owners = {f"{o.principal_type}:{o.principal_name}" for o in request.owners}
 
     def visible(token: DelegationToken) -> bool:
-        if owners is not None and owners.isdisjoint((token.owner, *token.renewers)):
+        if owners is not None and owners.isdisjoint(token.principals):
             return False
         return (
             token.is_of(principal)

@@ -21,6 +21,11 @@ def around(codec: Codec, response: Any, field: str) -> tuple[bytes, bytes]:
     return without[: end - len(array_count(0, flexible=codec.flexible))], without[end:]
 
 
+def place_of_one(before: bytes, after: bytes, *, flexible: bool) -> slice:
+    """Where the only element of an array is in a response, by the bytes around the array."""
+    return slice(len(before) + len(array_count(1, flexible=flexible)), -len(after) or None)
+
+
 def array_count(count: int, *, flexible: bool) -> bytes:
     """The encoded length of an array."""
     return uvarint(count + 1) if flexible else count.to_bytes(4, "big")

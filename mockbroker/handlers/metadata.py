@@ -22,7 +22,7 @@ from mockbroker.core.security.authorized_operations import (
 )
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_cluster, on_topic, requires
 from mockbroker.handlers.base import EncodedResponse, Parked, RequestContext, api
-from mockbroker.handlers.encoded_rows import around, array_count
+from mockbroker.handlers.encoded_rows import around, array_count, place_of_one
 from mockbroker.handlers.refusals import ErrorDetails, Refusal
 from mockbroker.handlers.slices import at_once, in_slices
 from mockbroker.handlers.throttling import MutationQuota
@@ -38,7 +38,6 @@ from mockbroker_protocol.messages.metadata import (
 )
 from mockbroker_protocol.types import ZERO_UUID
 
-FIRST_FLEXIBLE_VERSION = 9
 TOPIC_IDS_SINCE = 12
 # How many topics are created before other requests are handled.
 CREATIONS_PER_SLICE = 32
@@ -334,9 +333,8 @@ def _encode_topic(topic: MetadataResponseTopic, version: int) -> bytes:
     response = MetadataResponse(topics=[topic])
     cut = _CUTS.get(version)
     if cut is None:
-        head, tail = around(codec, response, "topics")
-        begin = len(head) + len(array_count(1, flexible=codec.flexible))
-        cut = _CUTS[version] = slice(begin, -len(tail) or None)
+        envelope = around(codec, response, "topics")
+        cut = _CUTS[version] = place_of_one(*envelope, flexible=codec.flexible)
     return b"".join(codec.encode(response))[cut]
 
 
@@ -345,7 +343,7 @@ def _join(
 ) -> EncodedResponse:
     """The response about encoded topics."""
     head, tail = _envelope(ctx, encoding, cluster_operations)
-    flexible = encoding.version >= FIRST_FLEXIBLE_VERSION
+    flexible = response_codec(ApiKey.METADATA, encoding.version).flexible
     count = array_count(len(topics), flexible=flexible)
     return EncodedResponse([b"".join((head, count, *topics, tail))])
 

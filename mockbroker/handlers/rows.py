@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from mockbroker.handlers.authorization import authorized
 from mockbroker.handlers.base import EncodedResponse, Outcome, Parked
-from mockbroker.handlers.encoded_rows import around, array_count
+from mockbroker.handlers.encoded_rows import around, array_count, place_of_one
 from mockbroker.handlers.slices import in_slices
 from mockbroker_protocol.codec import response_codec
 
@@ -67,7 +67,7 @@ def _answered(
     wanted: list[Any] = getattr(request, rows.request)
     known: dict[bytes, tuple[int, bytes]] = {}
     placed: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
-    before = after = b""
+    envelope: tuple[bytes, bytes] | None = None
     for number, row in enumerate(wanted, 1):
         key = _key_of(row)
         if key not in known:
@@ -78,15 +78,16 @@ def _answered(
                 reply = reply.response
             if isinstance(reply, Outcome):
                 return reply
-            if not before:
-                before, after = around(codec, reply, rows.response)
-            begin = len(before) + len(array_count(1, flexible=codec.flexible))
-            whole = b"".join(codec.encode(reply))
-            known[key] = _place(rows, reply), whole[begin : len(whole) - len(after)]
+            if envelope is None:
+                envelope = around(codec, reply, rows.response)
+                cut = place_of_one(*envelope, flexible=codec.flexible)
+            known[key] = _place(rows, reply), b"".join(codec.encode(reply))[cut]
         place, encoded = known[key]
         placed[place].append(encoded)
         if number % ROWS_PER_SLICE == 0 and number < len(wanted):
             yield None
+    assert envelope is not None  # there are many rows
+    before, after = envelope
     first, others, last = placed
     count = array_count(len(wanted), flexible=codec.flexible)
     parts = [before + count, *first, *others, *last, after]

@@ -47,9 +47,14 @@ class DelegationToken(Struct, frozen=True):
     expires_ms: int
     max_ms: int
 
+    @property
+    def principals(self) -> frozenset[str]:
+        """The owner and the renewers."""
+        return frozenset((self.owner, *self.renewers))
+
     def is_of(self, principal: str) -> bool:
         """Whether a principal owns the token or may renew it."""
-        return principal == self.owner or principal in self.renewers
+        return principal in self.principals
 
     def expired(self, now_ms: int) -> bool:
         return min(self.expires_ms, self.max_ms) < now_ms
