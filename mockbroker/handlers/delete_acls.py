@@ -70,11 +70,15 @@ def _deleted(
         removed.update(dict.fromkeys(matching))
         compared += len(acls)
         matches += len(matching)
-        if len(removed) > MAX_RECORDS_PER_USER_OP or matches > MATCHES_MAX:
+        if len(removed) > MAX_RECORDS_PER_USER_OP:
             raise ApiError(
                 ErrorCode.INVALID_REQUEST,
                 f"Cannot remove more than {MAX_RECORDS_PER_USER_OP} acls in a single delete "
                 "operation.",
+            )
+        if matches > MATCHES_MAX:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST, f"The filters match more than {MATCHES_MAX} ACLs."
             )
         if compared > COMPARED_PER_SLICE:
             compared = 0

@@ -54,7 +54,11 @@ def _partitions(
         else:
             repeated += len(described[index].active_producers)
             if repeated > REPEATED_MAX:
-                raise ApiError(ErrorCode.INVALID_REQUEST)
+                raise ApiError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"Topic {wanted.name}: partitions with more than {REPEATED_MAX} producers "
+                    "are named again.",
+                )
     return [described[index] for index in wanted.partition_indexes]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.events import Event, ProducersExpired
+from mockbroker.handlers import describe_producers
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_producers import (
     DescribeProducersRequest,
@@ -84,3 +85,21 @@ def test_who_has_no_copy_tells_nothing(node, topic, index, broker, error, has_me
     partition = describe(node, topic, index, broker)
     assert (partition.error_code, partition.active_producers) == (error, [])
     assert bool(partition.error_message) is has_message
+
+
+def test_partitions_may_be_repeated_up_to_a_number_of_producers(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kafka has no such limit; here the response of a topic is made in one piece."""
+    monkeypatch.setattr(describe_producers, "REPEATED_MAX", 2)
+    batch = batch_of(b"a", producer_id=7, producer_epoch=0, base_sequence=0)
+    node.produced(batch, transactional_id=None)
+    allowed = DescribeProducersRequest([TopicRequest("t", [0, 0, 0])])
+    (topic,) = ask(node, ApiKey.DESCRIBE_PRODUCERS, allowed).topics
+    assert [len(each.active_producers) for each in topic.partitions] == [1, 1, 1]
+    refused = DescribeProducersRequest([TopicRequest("t", [0, 0, 0, 0])])
+    (topic,) = ask(node, ApiKey.DESCRIBE_PRODUCERS, refused).topics
+    assert {each.error_code for each in topic.partitions} == {ErrorCode.INVALID_REQUEST}
+    assert {each.error_message for each in topic.partitions} == {
+        "Topic t: partitions with more than 2 producers are named again."
+    }

@@ -99,7 +99,7 @@ class EpochEnd(NamedTuple):
 
 
 class RefusedPartition(NamedTuple):
-    """An error."""
+    """The leader's error for the partition."""
 
     number: int
     error: int
