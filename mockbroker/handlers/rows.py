@@ -67,7 +67,7 @@ def _answered(
     wanted: list[Any] = getattr(request, rows.request)
     known: dict[bytes, tuple[int, bytes]] = {}
     placed: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
-    envelope: tuple[bytes, bytes] | None = None
+    before, after, cut = b"", b"", slice(0)
     for number, row in enumerate(wanted, 1):
         key = _key_of(row)
         if key not in known:
@@ -78,16 +78,14 @@ def _answered(
                 reply = reply.response
             if isinstance(reply, Outcome):
                 return reply
-            if envelope is None:
-                envelope = around(codec, reply, rows.response)
-                cut = place_of_one(*envelope, flexible=codec.flexible)
+            if not known:
+                before, after = around(codec, reply, rows.response)
+                cut = place_of_one(before, after, flexible=codec.flexible)
             known[key] = _place(rows, reply), b"".join(codec.encode(reply))[cut]
         place, encoded = known[key]
         placed[place].append(encoded)
         if number % ROWS_PER_SLICE == 0 and number < len(wanted):
             yield None
-    assert envelope is not None  # there are many rows
-    before, after = envelope
     first, others, last = placed
     count = array_count(len(wanted), flexible=codec.flexible)
     parts = [before + count, *first, *others, *last, after]
