@@ -27,7 +27,8 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE_NAME = re.compile(r"# (\w+\.(?:py|toml))\n")
 READY = re.compile(r"ready bootstrap=(\S+) admin=http://(\S+)")
 
-TIMEOUT_S = 300  # of a program; a busy machine takes minutes for what takes seconds
+TIMEOUT_S = 240  # of a program; a busy machine takes minutes for what takes seconds
+HANG_S = 180  # after that time a test that hangs prints where
 DOCS_BOOTSTRAP = "127.0.0.1:9092"
 DOCS_ADMIN = "127.0.0.1:9191"
 
@@ -122,7 +123,8 @@ class PageRunner:
         tests, self.waiting = self.waiting, []
         if tests:
             plain = ("-p", "no:cacheprovider", "--rootdir", str(self.folder))
-            self.program(sys.executable, "-m", "pytest", "-q", *plain, *tests)
+            traced = ("-o", f"faulthandler_timeout={HANG_S}")
+            self.program(sys.executable, "-m", "pytest", "-q", *plain, *traced, *tests)
 
     def command(self, command: str, expected: list[str]) -> None:
         if (target := LOOKED_UP.fullmatch(command)) is not None:
@@ -164,15 +166,23 @@ class PageRunner:
         return text
 
     def program(self, *arguments: str) -> str:
-        """Run to the end and return standard output; AssertionError with all of it if it fails."""
-        done = subprocess.run(
-            arguments,
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=self.timeout_s,
-            check=False,
-        )
+        """Run to the end and return standard output.
+
+        AssertionError with all output if it fails or does not end in time.
+        """
+        try:
+            done = subprocess.run(
+                arguments,
+                cwd=self.folder,
+                env=self.environment,
+                capture_output=True,
+                text=True,
+                timeout=self.timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as hang:
+            output = (hang.stdout or b"") + (hang.stderr or b"")
+            said = output.decode(errors="replace") + f"not ended after {self.timeout_s} s"
+            raise AssertionError(f"{arguments[-1]}\n{said}") from None
         assert done.returncode == 0, f"{arguments[-1]}\n{done.stdout}{done.stderr}"
         return done.stdout

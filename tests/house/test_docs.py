@@ -234,6 +234,12 @@ def test_expected_output_may_leave_things_open():
     assert not matches(["one"], "two")
 
 
+def test_an_example_that_hangs_fails_its_page_with_its_output(tmp_path: Path):
+    page = PageRunner(tmp_path, timeout_s=5)
+    with pytest.raises(AssertionError, match=r"(?s)begun.*not ended after 5 s"):
+        page.run(Block(1, "console", "$ echo begun; sleep 600\n"))
+
+
 def test_an_example_that_fails_fails_its_page(tmp_path: Path):
     with pytest.raises(AssertionError, match="ZeroDivisionError"):
         PageRunner(tmp_path).run(Block(1, "python", "1 / 0\n"))
