@@ -7,13 +7,16 @@ watcher, a timer or a group, while the connection waits. Handlers never wait and
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from mockbroker.core.errors import ApiError
 from mockbroker.core.events import RequestUnanswered
 from mockbroker.handlers.refusals import DERIVED, Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.exceptions import StringTooLongError
 
 if TYPE_CHECKING:
     from mockbroker.core.brokers.broker import Broker
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from mockbroker.handlers.throttling import RequestUsage
     from mockbroker_protocol.headers import RequestHeader
 
+log = logging.getLogger("mockbroker")
+
 R = TypeVar("R")
 NONE = ErrorCode.NONE
 _MISSING: Any = object()
@@ -37,11 +42,10 @@ class Parked(Generic[R]):
     A connection calls `force_complete`, if there is one, when the next request is waiting.
     """
 
-    __slots__ = ("_failure", "_response", "force_complete", "on_complete", "unanswered")
+    __slots__ = ("_response", "force_complete", "on_complete", "unanswered")
 
     def __init__(self, force_complete: Callable[[], None] | None = None) -> None:
         self._response: R = _MISSING
-        self._failure: Exception | None = None
         self.force_complete = force_complete
         # Set by the connection; called once, at completion.
         self.on_complete: Callable[[], None] | None = None
@@ -49,29 +53,19 @@ class Parked(Generic[R]):
 
     @property
     def done(self) -> bool:
-        return self._response is not _MISSING or self._failure is not None
+        return self._response is not _MISSING
 
     @property
     def response(self) -> R:
-        """The response, once `done`. Raises what `fail` was given."""
-        if self._failure is not None:
-            raise self._failure
+        """The response, once `done`."""
         assert self._response is not _MISSING
         return self._response
 
     def complete(self, response: R) -> None:
         """Set the response. Later calls are ignored: a timer may come after a watcher."""
-        if self._response is not _MISSING or self._failure is not None:
+        if self._response is not _MISSING:
             return
         self._response = response
-        if self.on_complete is not None:
-            self.on_complete()
-
-    def fail(self, error: Exception) -> None:
-        """Complete the reply with a defect of the handler."""
-        if self.done:
-            return
-        self._failure = error
         if self.on_complete is not None:
             self.on_complete()
 
@@ -187,6 +181,11 @@ class ConnectionInfo:
         self.software_name = "unknown"
         self.software_version = "unknown"
 
+    @property
+    def address(self) -> str:
+        """The client's host and port."""
+        return f"{self.client_host}:{self.client_port}"
+
 
 class Marks:
     """The rules that fired for a request, and `outcome`: why the answer was not sent whole, or
@@ -264,6 +263,22 @@ class RequestContext:
         return error_response(
             ApiKey(header.api_key), header.api_version, request, error, message=message
         )
+
+    def failure(self, request: Any, error: Exception) -> Any:
+        """The response to a request whose handler has raised `error` (`failure_response`).
+
+        The log has the traceback of a defect. A string that is too long for the response came from
+        a client: a warning says so.
+        """
+        from mockbroker.handlers.error_responses import failure_response
+
+        key = ApiKey(self.header.api_key)
+        peer = f"broker {self.broker.node_id} client {self.connection.address}"
+        if isinstance(error, StringTooLongError):
+            log.warning("%s: a response to %s: %s", peer, key.name, error)
+        elif not isinstance(error, ApiError):
+            log.error("%s: handling %s failed", peer, key.name, exc_info=error)
+        return failure_response(key, self.api_version, request, error)
 
 
 class Api:

@@ -11,12 +11,10 @@ Source: ForwardingManagerImpl, NodeToControllerChannelManagerImpl (KIP-590).
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.core.brokers.broker_life import PAUSED, RUNNING
-from mockbroker.core.errors import ApiError
 from mockbroker.core.replication.network import Hop
 from mockbroker.handlers.base import FORWARDING_TIMEOUT_MS, Parked, RequestContext
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -81,24 +79,14 @@ class Forwarded:
         self.ctx.is_forwarded = True
         try:
             answer = self._handle()
-        except ApiError as error:
-            answer = self.ctx.refusal(self.request, error.error, error.message)
+        except Exception as error:
+            answer = self.ctx.failure(self.request, error)
         if not isinstance(answer, Parked):
             answered(answer)
         elif answer.done:
             answered(answer.response)
         else:
-            answer.on_complete = partial(self._carried_out, answer, answered)
-
-    def _carried_out(self, answer: Parked[Any], answered: Callable[[Any], None]) -> None:
-        """A response that came later."""
-        try:
-            response = answer.response
-        except Exception as error:
-            self._cancel_timers()
-            self.parked.fail(error)
-        else:
-            answered(response)
+            answer.on_complete = lambda: answered(answer.response)
 
     def answered(self, error: ErrorCode, response: Any) -> None:
         """Handle the response to the envelope. After NOT_CONTROLLER the envelope is sent again."""

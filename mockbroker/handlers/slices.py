@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mockbroker.core.errors import ApiError
 from mockbroker.handlers.base import Parked
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def at_once(work: Generator[None, None, R]) -> R:
 def in_slices(
     ctx: RequestContext, request: Any, work: Generator[Parked[Any] | None, None, R]
 ) -> Parked[R]:
-    """The response that `work` returns, or the refusal for the ApiError that it raises.
+    """The response that `work` returns, or the error response for what it raises.
 
     `work` yields None between two slices, and a parked reply to wait for it. It ends with the
     client's connection.
@@ -45,10 +44,8 @@ def in_slices(
             awaited = next(work)
         except StopIteration as end:
             reply.complete(end.value)
-        except ApiError as error:
-            reply.complete(ctx.refusal(request, error.error, error.message))
         except Exception as error:
-            reply.fail(error)
+            reply.complete(ctx.failure(request, error))
         else:
             if awaited is None:
                 ctx.cluster.runtime.timers.call_soon(go_on)

@@ -12,6 +12,7 @@ that change the bytes of a frame.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -21,7 +22,6 @@ from typing import Any
 from mockbroker.core.brokers.broker import Broker
 from mockbroker.core.brokers.broker_life import PAUSED, RUNNING
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.errors import ApiError
 from mockbroker.handlers.base import (
     APIS,
     NO_RESPONSE,
@@ -32,13 +32,13 @@ from mockbroker.handlers.base import (
     Parked,
     RequestContext,
 )
-from mockbroker.handlers.error_responses import failure_response
 from mockbroker.handlers.rows import perform
 from mockbroker.server.network.routes import route_of
 from mockbroker.simulation.clients.base import SimulatedClient
 from mockbroker.simulation.draws import Draws
 from mockbroker.simulation.fast_exchange import FastExchange
 from mockbroker.simulation.laws.base import TIME_GOES_ON
+from mockbroker.simulation.logged_errors import errors_passed_to
 from mockbroker.simulation.plan import Step
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut, Script, Sleep
 from mockbroker.simulation.world import GRACE_MS, LISTENER, REST_MS, LivelockError, World
@@ -93,11 +93,12 @@ class FastRun:
     # -- the loop ----------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Run the plan, and then until everything is at rest."""
-        try:
-            self._live()
-        except LivelockError as error:
-            self.world.laws.broken(TIME_GOES_ON, str(error))
+        """Run the plan, and then until everything is at rest. Raises an error that is logged."""
+        with errors_passed_to(_raise):
+            try:
+                self._live()
+            except LivelockError as error:
+                self.world.laws.broken(TIME_GOES_ON, str(error))
 
     def _live(self) -> None:
         world = self.world
@@ -284,11 +285,11 @@ class FastRun:
         self.answer(runner, turn, call, response)
 
     def handle(self, context: RequestContext, request: Any, api: Api) -> Any:
-        """The handler's answer, or the error response for its ApiError."""
+        """The handler's answer, or the error response if it raises."""
         try:
             return perform(api, context, request)
-        except ApiError as error:
-            return failure_response(api.key, context.api_version, request, error)
+        except Exception as error:
+            return context.failure(request, error)
 
     def _completed(self, runner: _Runner, turn: int, call: Call, parked: Parked[Any]) -> None:
         if turn == runner.turn:
@@ -453,3 +454,9 @@ class _Caller:
     @property
     def broker_ended(self) -> bool:
         return self._run.process_of(self._call.node_id) != self._process
+
+
+def _raise(record: logging.LogRecord) -> None:
+    """Raise the error of a log record: a defect ends the simulation where it shows."""
+    error = record.exc_info[1] if record.exc_info else None
+    raise error or AssertionError(record.getMessage())

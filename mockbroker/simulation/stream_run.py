@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import logging
 import random
-import threading
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from itertools import count
 from typing import Any
@@ -27,6 +24,7 @@ from mockbroker.simulation import plan as plans
 from mockbroker.simulation.clients.base import SimulatedClient
 from mockbroker.simulation.draws import Draws
 from mockbroker.simulation.laws.base import NO_FAILURES, TIME_GOES_ON
+from mockbroker.simulation.logged_errors import errors_passed_to, sentence_of
 from mockbroker.simulation.memory_network import MemoryNetwork, Wires
 from mockbroker.simulation.observed_server import ObservedServer
 from mockbroker.simulation.plan import Plan
@@ -101,7 +99,7 @@ class StreamRun(trio.abc.Instrument):
 
     async def run(self) -> None:
         """Run the plan, then wait until the cluster is at rest."""
-        with _errors_passed_to(self._on_error_logged):
+        with errors_passed_to(self._on_error_logged):
             trio.lowlevel.add_instrument(self)
             try:
                 with self._scope:
@@ -202,7 +200,7 @@ class StreamRun(trio.abc.Instrument):
         if isinstance(error, LivelockError):
             self._fail(error)
         else:
-            self.world.laws.broken(NO_FAILURES, _sentence(record, error))
+            self.world.laws.broken(NO_FAILURES, sentence_of(record, error))
 
     def _fail(self, error: BaseException) -> None:
         """End the simulation with an error."""
@@ -331,36 +329,7 @@ def _call(context: RequestContext, request: Any) -> Call:
     return Call(node_id, ApiKey(header.api_key), header.api_version, request)
 
 
-@contextmanager
-def _errors_passed_to(report: Callable[[logging.LogRecord], None]) -> Iterator[None]:
-    """Pass errors that this thread's brokers log to `report`; warnings are expected."""
-    thread = threading.get_ident()
-
-    def filter_record(record: logging.LogRecord) -> bool:
-        if record.thread != thread:
-            return True
-        if record.levelno >= logging.ERROR:
-            report(record)
-        return False
-
-    log = logging.getLogger("mockbroker")
-    log.addFilter(filter_record)
-    try:
-        yield
-    finally:
-        log.removeFilter(filter_record)
-
-
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     """The first error in nested groups."""
     error = errors.exceptions[0]
     return _first(error) if isinstance(error, BaseExceptionGroup) else error
-
-
-def _sentence(record: logging.LogRecord, error: BaseException | None) -> str:
-    """The logged message, with the place of the exception."""
-    if error is None:
-        return record.getMessage()
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{last.filename}:{last.lineno}"
-    return f"{record.getMessage()}: {type(error).__name__}: {error} ({where})"

@@ -182,8 +182,9 @@ def test_the_journal_has_envelopes_without_what_is_in_them(node: GroupNode) -> N
     assert len(bytes.fromhex(str(sent.message["client_host_address"]))) == 4
 
 
-def test_a_defect_of_a_later_slice_ends_the_request_and_not_the_cluster(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("found", [0, 80], ids=["first slice", "later slice"])
+def test_a_defect_at_the_controller_is_an_unknown_server_error(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, found: int
 ) -> None:
     configs = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:ANONYMOUS"}
     node = GroupNode(racks=(None, None, None), configs=configs)
@@ -193,10 +194,12 @@ def test_a_defect_of_a_later_slice_ends_the_request_and_not_the_cluster(
     wanted = DeleteAclsFilter(ResourceType.TOPIC, "missing", PatternType.LITERAL, None, None, 1, 1)
     pending = node.send(DeleteAclsRequest([wanted] * 100), 3, broker=OTHER)
     node.advance(299)
-    monkeypatch.setattr(AclStore, "find", Mock(side_effect=[[]] * 80 + [ZeroDivisionError("bug")]))
-    node.advance(1)
-    while pending.parked:
-        node.advance(0)
-    with pytest.raises(ZeroDivisionError, match="bug"):
-        _ = pending.response
+    fails = Mock(side_effect=[[]] * found + [ZeroDivisionError("bug")])
+    monkeypatch.setattr(AclStore, "find", fails)
+    node.advance(301)
+    errors = {each.error_code for each in pending.response.filter_results}
+    assert errors == {E.UNKNOWN_SERVER_ERROR}
     assert len(acls) == 300
+    [record] = caplog.records
+    assert record.getMessage().endswith("handling DELETE_ACLS failed")
+    assert error_of(create(node, broker=CONTROLLER)) == E.NONE

@@ -14,7 +14,7 @@ from mockbroker.handlers import load_all
 from mockbroker.handlers.authorization import authorized
 from mockbroker.handlers.base import APIS, EncodedResponse, Parked, RequestContext
 from mockbroker.handlers.rows import ROWS_PER_SLICE, perform
-from mockbroker_protocol import ApiKey
+from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.codec import response_codec
 from mockbroker_protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from mockbroker_protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -188,26 +188,27 @@ def test_an_error_of_a_later_slice_is_that_of_the_whole(node: Node) -> None:
     assert reply.response == ctx.refusal(request, raised.value.error, raised.value.message)
 
 
-def test_a_defect_ends_the_request_and_not_the_cluster(
-    node: Node, monkeypatch: pytest.MonkeyPatch
+def test_a_defect_in_a_later_slice_is_an_unknown_server_error(
+    node: Node, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """The traceback is for the log."""
     key = ApiKey.DESCRIBE_GROUPS
-    reply = perform(APIS[int(key)], context(node, key, 5), REQUESTS[key](["a"] * COUNT))
-    assert isinstance(reply, Parked)
     broken = ZeroDivisionError("planted")
 
     def fail(*_: object) -> None:
         raise broken
 
-    reply = perform(
-        APIS[int(key)], context(node, key, 5), REQUESTS[key]([str(at) for at in range(COUNT)])
-    )
+    request = REQUESTS[key]([str(at) for at in range(COUNT)])
+    ctx = context(node, key, 5)
+    reply = perform(APIS[int(key)], ctx, request)
     assert isinstance(reply, Parked)
     monkeypatch.setattr(APIS[int(key)], "handle", fail)
     node.advance(0)
-    with pytest.raises(ZeroDivisionError) as raised:
-        _ = reply.response
-    assert raised.value is broken
+    assert reply.response == ctx.refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+    [record] = caplog.records
+    assert record.getMessage().endswith("handling DESCRIBE_GROUPS failed")
+    assert record.exc_info is not None
+    assert record.exc_info[1] is broken
 
 
 def test_a_client_that_goes_away_ends_the_work(node: Node) -> None:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
 
-from mockbroker.handlers.base import APIS, Parked
+from mockbroker.handlers.base import Parked
 from mockbroker.simulation import stream_run
 from mockbroker.simulation.laws.base import NO_FAILURES, TIME_GOES_ON
 from mockbroker.simulation.plan import ClientSettings, Plan, Settings, Step, TopicSettings
 from mockbroker.simulation.running import PlanResult, run, simulate
 from mockbroker.simulation.stream_driver import Troubles
 from mockbroker_protocol import ApiKey
+from tests.support.handlers import replace_handler
 
 SMOKE_SEEDS = range(20, 26)
-
-Handle = Callable[[Any, Any], Any]
 
 
 def plan(*steps: Step, seed: int = 1, duration_ms: int = 4_000, operations: int = 25) -> Plan:
@@ -129,16 +127,6 @@ def test_an_answer_that_no_broker_may_give_is_a_violation(
 
     monkeypatch.setattr(Connection, "frame", frame_for_another)
     assert stream_run.FITTING in over_streams(plan(operations=2)).laws
-
-
-def replace_handler(monkeypatch: pytest.MonkeyPatch, api: ApiKey, handle: Handle) -> None:
-    """Replace a handler in this thread only: other threads serve clients of earlier tests."""
-    thread, original = threading.get_ident(), APIS[api].handle
-
-    def chosen(context: Any, request: Any) -> Any:
-        return (handle if threading.get_ident() == thread else original)(context, request)
-
-    monkeypatch.setattr(APIS[api], "handle", chosen)
 
 
 def test_what_a_broker_logs_as_an_error_is_a_violation(

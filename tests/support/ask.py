@@ -15,7 +15,6 @@ from mockbroker.handlers.base import (
     Parked,
     RequestContext,
 )
-from mockbroker.handlers.error_responses import failure_response
 from mockbroker.handlers.rows import perform
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import request_codec, response_codec
@@ -50,7 +49,7 @@ def handle(api: Api, ctx: RequestContext, request: object) -> Any:
     try:
         return perform(api, ctx, request)
     except ApiError as error:
-        return failure_response(api.key, ctx.api_version, request, error)
+        return ctx.failure(request, error)
 
 
 def ask(node: Node, key: ApiKey, request: object, version: int | None = None, **where: Any) -> Any:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from mockbroker.core.errors import ApiError
 from mockbroker.handlers.api_versions import unsupported_version_response
 from mockbroker.handlers.base import (
     NO_RESPONSE,
@@ -49,7 +48,6 @@ from mockbroker_protocol.codec import response_codec
 from mockbroker_protocol.exceptions import (
     DecodeError,
     EncodeError,
-    StringTooLongError,
     TooManyElementsError,
 )
 from mockbroker_protocol.headers import decode_request_header
@@ -236,10 +234,7 @@ class Connection(FrameReader):
     @property
     def peer(self) -> str:
         """The broker and the client's address, for log lines."""
-        return (
-            f"broker {self._broker.node_id} client {self._info.client_host}:"
-            f"{self._info.client_port}"
-        )
+        return f"broker {self._broker.node_id} client {self._info.address}"
 
     # -- one request -------------------------------------------------------------------------------
 
@@ -306,7 +301,7 @@ class Connection(FrameReader):
         try:
             return perform(route.api, context, request)
         except Exception as error:
-            return self._failed(context, request, route, error)
+            return context.failure(request, error)
         finally:
             if context.usage is not None:
                 context.usage.spent_ns = perf_counter_ns() - started_ns
@@ -382,7 +377,7 @@ class Connection(FrameReader):
             try:
                 body = route.response.encode(response)
             except EncodeError as error:
-                body = route.response.encode(self._failed(context, request, route, error))
+                body = route.response.encode(context.failure(request, error))
         size = 0
         for part in body:
             size += len(part)
@@ -428,18 +423,6 @@ class Connection(FrameReader):
             outcome if marks is None else marks.outcome or outcome,
             () if marks is None else marks.rules,
         )
-
-    def _failed(
-        self, context: RequestContext, request: object, route: Route, error: Exception
-    ) -> object:
-        """The response to a request that failed: Kafka's error, or UNKNOWN_SERVER_ERROR."""
-        from mockbroker.handlers.error_responses import failure_response
-
-        if isinstance(error, StringTooLongError):  # with what the client sent in it; as in Kafka
-            log.warning("%s: a response to %s: %s", self.peer, route.api.key.name, error)
-        elif not isinstance(error, ApiError):
-            log.error("%s: handling %s failed", self.peer, route.api.key.name, exc_info=error)
-        return failure_response(route.api.key, context.api_version, request, error)
 
     def _serve_unsupported(self, context: RequestContext) -> Sequence[Buffer]:
         """Answer ApiVersions of an unknown version as v0 (KIP-511); any other request closes."""

@@ -41,7 +41,7 @@ def trace_line(context: RequestContext, request: object, response: object, elaps
     name = APIS[context.header.api_key].key.name
     return (
         f"{at} {context.broker.node_id} #{peer.id} "
-        f"{context.client_id or '-'}@{peer.client_host}:{peer.client_port} "
+        f"{context.client_id or '-'}@{peer.address} "
         f"{name} v{context.api_version} {_side(request)} -> {_answer(response)} "
         f"{elapsed_ns / 1e6:.2f} ms"
     )
