@@ -29,6 +29,7 @@ VIEWS: Mapping[str, str] = {
     "producers": "/v1/producers",
     "connections": "/v1/connections",
     "telemetry": "/v1/telemetry",
+    "timers": "/v1/timers",
 }
 
 
@@ -39,8 +40,8 @@ VIEWS: Mapping[str, str] = {
 @admin_command
 def show(api: AdminClient, what: str, arguments: tuple[str, ...], as_json: bool) -> None:
     """Print a table of WHAT: cluster, controller, brokers, network, topics, partitions, groups,
-    lag, share-partitions, streams-tasks, transactions, open-transactions, producers, connections
-    or telemetry.
+    lag, share-partitions, streams-tasks, transactions, open-transactions, producers, connections,
+    telemetry or timers (the next ones to run, at most `limit`).
 
     \b
     mockbroker show partitions topic=orders

@@ -241,6 +241,21 @@ def test_links_are_shown_with_those_of_clients_that_are_cut(kafka: Cluster, run:
     kafka.heal_network()
 
 
+def test_the_timers_that_run_next_are_shown(kafka: Cluster, run: Run) -> None:
+    kafka.clock.freeze()
+    try:
+        header, *rows = [
+            [cell.strip() for cell in line.split("  ") if cell.strip()]
+            for line in run("show", "timers", "limit=2").output.splitlines()
+        ]
+        expected = kafka.clock.timers(limit=2)
+    finally:
+        kafka.clock.thaw()
+    assert header == ["NAME", "ABOUT", "DUE MS", "IN MS", "COUNT"]
+    assert [row[0] for row in rows] == [timer.name for timer in expected]
+    assert len(rows) == 2
+
+
 def test_views_of_a_cluster_in_python(kafka: Cluster) -> None:
     """They tell what the admin API tells."""
     api = HttpClient(kafka.admin_url)
