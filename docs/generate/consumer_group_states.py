@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from markdown import page as join
 from markdown import table
+from state_tables import theory, yes
 
 from mockbroker.core.groups.consumer import states
 from mockbroker.core.groups.consumer.states import (
@@ -36,7 +37,7 @@ NAMES = {
 def page() -> str:
     return join(
         INTRO,
-        theory(),
+        theory(states, until="A group has no state of its own"),
         "## A group",
         "Its state is read off its epochs and its members:",
         table(
@@ -90,20 +91,8 @@ def page() -> str:
     )
 
 
-def theory() -> str:
-    """The opening words of the tables' module, with its drawing as it stands there."""
-    assert states.__doc__ is not None
-    _, _, rest = states.__doc__.partition("\n\n")
-    words, _, _ = rest.partition("\n\nA group has no state of its own")
-    return words
-
-
 def _groups() -> list[tuple[GroupFacts, states.ConsumerGroupState]]:
     return list(GROUP_STATES.items())
-
-
-def yes(fact: bool) -> str:
-    return "yes" if fact else "no"
 
 
 def word(step: ReconcileAction) -> str:

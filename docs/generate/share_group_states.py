@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from markdown import page as join
 from markdown import table
+from state_tables import theory, yes
 
 from mockbroker.core.groups.share import states
 from mockbroker.core.groups.share.states import (
@@ -24,7 +25,7 @@ Drawn from `mockbroker/core/groups/share/states.py`.
 def page() -> str:
     return join(
         INTRO,
-        theory(),
+        theory(states, until="Source:"),
         "## A group",
         table(
             ("deleted", "members", "state"),
@@ -56,15 +57,3 @@ def page() -> str:
             ],
         ),
     )
-
-
-def theory() -> str:
-    """The opening words of the tables' module, with its drawing as it stands there."""
-    assert states.__doc__ is not None
-    _, _, rest = states.__doc__.partition("\n\n")
-    words, _, _ = rest.partition("\n\nSource:")
-    return words
-
-
-def yes(fact: bool) -> str:
-    return "yes" if fact else "no"

@@ -8,7 +8,7 @@ from enum import Enum
 import diagram
 from markdown import page as join
 from markdown import table
-from state_tables import answer, steps_list, theory, word
+from state_tables import answer, steps_list, theory, word, yes
 
 from mockbroker.core.share import states
 from mockbroker.core.share.states import (
@@ -91,12 +91,12 @@ def page() -> str:
         "A record that would become Available again:",
         table(
             ("below the SPSO", "delivered too often", "state"),
-            [(*map(_yes, facts), f"**{_name(state)}**") for facts, state in RETURN_STATES.items()],
+            [(*map(yes, facts), f"**{_name(state)}**") for facts, state in RETURN_STATES.items()],
         ),
         "How an ongoing transition ends:",
         table(
             ("written", "removed meanwhile", "lock over", "delivered too often", "end"),
-            [(*map(_yes, facts), end.value) for facts, end in COMPLETIONS.items()],
+            [(*map(yes, facts), end.value) for facts, end in COMPLETIONS.items()],
         ),
         PARTITION,
         table(
@@ -118,7 +118,7 @@ def page() -> str:
             [
                 (
                     request.value,
-                    _yes(known),
+                    yes(known),
                     answer(FETCH_SESSION_ANSWERS[facts], SessionStep),
                     answer(ACKNOWLEDGE_SESSION_ANSWERS[facts], SessionStep),
                 )
@@ -153,7 +153,3 @@ def _name(state: RecordState) -> str:
 
 def _cell(state: RecordState | None) -> str:
     return "-" if state is None else _name(state)
-
-
-def _yes(fact: bool) -> str:
-    return "yes" if fact else "no"

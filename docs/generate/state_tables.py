@@ -15,11 +15,17 @@ S = TypeVar("S", bound=Enum)
 T = TypeVar("T", bound=Enum)
 
 
-def theory(module: ModuleType) -> str:
-    """The opening words of the module, without its first line."""
+def theory(module: ModuleType, until: str = "") -> str:
+    """The opening words of the module, without its first line, up to `until`."""
     text = inspect.getdoc(module)
     assert text is not None
-    return text.partition("\n\n")[2]
+    words = text.partition("\n\n")[2]
+    return words.partition(f"\n\n{until}")[0] if until else words
+
+
+def yes(fact: bool) -> str:
+    """A cell of a table of facts."""
+    return "yes" if fact else "no"
 
 
 def transitions_table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from markdown import page as join
 from markdown import table
+from state_tables import theory, yes
 
 from mockbroker.core.groups.streams import states
 from mockbroker.core.groups.streams.states import (
@@ -34,7 +35,7 @@ NAMES = {
 def page() -> str:
     return join(
         INTRO,
-        theory(),
+        theory(states),
         "## A group",
         "Its state is read off its topology, its epochs and its members:",
         table(
@@ -83,17 +84,6 @@ def page() -> str:
         "The statuses of a heartbeat's answer:",
         table(("code", "status"), [(str(code.value), f"`{code.name}`") for code in StatusCode]),
     )
-
-
-def theory() -> str:
-    """The opening words of the tables' module, with its drawing as it stands there."""
-    assert states.__doc__ is not None
-    _, _, rest = states.__doc__.partition("\n\n")
-    return rest
-
-
-def yes(fact: bool) -> str:
-    return "yes" if fact else "no"
 
 
 def word(step: ReconcileAction) -> str:
