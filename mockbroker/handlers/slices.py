@@ -6,6 +6,7 @@ One thread serves all clients. A handler with much to do is therefore a generato
 from __future__ import annotations
 
 from collections.abc import Generator
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mockbroker.handlers.base import Parked
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from mockbroker.handlers.base import RequestContext
 
 R = TypeVar("R")
+_UNFINISHED: Any = object()
 
 
 def at_once(work: Generator[None, None, R]) -> R:
@@ -32,7 +34,7 @@ def in_slices(
     """The response that `work` returns, or the error response for what it raises.
 
     `work` yields None between two slices, and a parked reply to wait for it. It ends with the
-    client's connection.
+    client's connection. All slices count for a quota of handler time.
     """
     reply: Parked[Any] = Parked()
 
@@ -40,17 +42,22 @@ def in_slices(
         if ctx.connection.closed:
             work.close()
             return
+        started_ns = perf_counter_ns()
+        awaited, response = None, _UNFINISHED
         try:
             awaited = next(work)
         except StopIteration as end:
-            reply.complete(end.value)
+            response = end.value
         except Exception as error:
-            reply.complete(ctx.failure(request, error))
+            response = ctx.failure(request, error)
+        if ctx.usage is not None:
+            ctx.usage.spent_ns += perf_counter_ns() - started_ns
+        if response is not _UNFINISHED:
+            reply.complete(response)
+        elif awaited is None:
+            ctx.cluster.runtime.timers.call_soon(go_on)
         else:
-            if awaited is None:
-                ctx.cluster.runtime.timers.call_soon(go_on)
-            else:
-                awaited.on_complete = go_on
+            awaited.on_complete = go_on
 
     go_on()
     return reply

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 
 from mockbroker.core.errors import ApiError
+from mockbroker.core.quotas.client_quotas import entity_of
 from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker.core.security.authorizer import STANDARD_AUTHORIZER
-from mockbroker.handlers import load_all
+from mockbroker.handlers import load_all, slices
 from mockbroker.handlers.authorization import authorized
 from mockbroker.handlers.base import APIS, EncodedResponse, Parked, RequestContext
 from mockbroker.handlers.rows import ROWS_PER_SLICE, perform
+from mockbroker.handlers.throttling import RequestUsage
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.codec import response_codec
 from mockbroker_protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -141,13 +144,35 @@ def test_the_slices_have_the_answer_of_the_whole(node: Node, key: ApiKey, versio
     expected = whole(context(node, key, version), request)
     reply = perform(APIS[int(key)], context(node, key, version), request)
     assert isinstance(reply, Parked)
-    slices = 1
+    rounds = 1
     while not reply.done:
-        slices += 1
+        rounds += 1
         node.advance(0)
-    assert slices == 4
+    assert rounds == 4
     assert isinstance(reply.response, EncodedResponse)
     assert b"".join(reply.response.parts) == expected
+
+
+def test_all_slices_count_as_time_of_the_handler(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`request_percentage` measures it: of four slices each takes one tick."""
+    monkeypatch.setattr(slices, "perf_counter_ns", itertools.count().__next__)
+    node.cluster.quotas.alter(
+        entity_of([("client-id", "tester")]), {"request_percentage": 1.0}, validate_only=False
+    )
+    throttling = node.cluster.quotas.throttling
+    assert throttling is not None
+    key = ApiKey.DESCRIBE_GROUPS
+    ctx = context(node, key, 5)
+    ctx.usage = RequestUsage(throttling, 0)
+    reply = perform(APIS[int(key)], ctx, REQUESTS[key]([str(at) for at in range(COUNT)]))
+    assert isinstance(reply, Parked)
+    spent = []
+    reply.on_complete = lambda: spent.append(ctx.usage and ctx.usage.spent_ns)
+    while not reply.done:
+        node.advance(0)
+    assert spent == [4]
 
 
 def test_few_rows_are_answered_at_once(node: Node) -> None:
