@@ -82,7 +82,7 @@ def test_what_comes_later_is_not_read_unless_followed(client: Client):
 
 
 def test_following_gives_what_comes_later_until_it_is_quiet(client: Client, mock_kafka: Cluster):
-    records = client.consume("t", start=LATEST, follow=True, idle_timeout_s=0.3)
+    records = client.consume("t", start=LATEST, follow=True, idle_timeout_s=2)
     with Client(mock_kafka.bootstrap_servers) as other:
         # The iterator asks for its offsets when it is made, so this is new to it.
         other.produce("t", [b"one"], partition=2)

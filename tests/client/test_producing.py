@@ -81,7 +81,7 @@ def test_a_missing_topic_is_created_when_the_cluster_does_so(client: Client):
 @pytest.mark.mock_kafka(configs={"auto.create.topics.enable": "false"})
 def test_a_missing_topic_is_an_error_when_it_does_not(mock_kafka: Cluster):
     with (
-        Client(mock_kafka.bootstrap_servers, timeout_s=0.2) as client,
+        Client(mock_kafka.bootstrap_servers, timeout_s=2) as client,
         pytest.raises(BrokerError, match="UNKNOWN_TOPIC_OR_PARTITION"),
     ):
         client.produce("new", [b"x"])

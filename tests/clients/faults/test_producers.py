@@ -203,7 +203,7 @@ def test_a_request_that_is_not_answered_is_given_up_and_at_last_the_record_too(
     client ends the connection, asks again on another, and gives the record up.
     """
     producer = open_producer(
-        kafka, socket_timeout_ms=300, request_timeout_ms=300, message_timeout_ms=1500
+        kafka, socket_timeout_ms=300, request_timeout_ms=300, message_timeout_ms=3000
     )
     warm(producer, topic)
     mark = kafka.journal.last_seq

@@ -55,7 +55,7 @@ def test_each_cause_of_a_rebalance_is_one_generation(kafka: Cluster, members: Me
     two.close()
     members.settle(one, partitions=4)
     assert look(kafka, "g").generation == 4
-    with MemberProcess(kafka, "g", "t", session_timeout_ms=600) as silent:
+    with MemberProcess(kafka, "g", "t", session_timeout_ms=3000) as silent:
         members.until(lambda: len(silent.owned) == len(one.owned) == 2)
         assert look(kafka, "g").generation == 5
         silent.kill()

@@ -143,7 +143,7 @@ def test_stopping_and_starting_twice_changes_nothing(kafka: Cluster) -> None:
 def test_a_paused_broker_accepts_and_never_answers_until_it_is_resumed(kafka: Cluster) -> None:
     """Requests wait in the socket; the answer comes after the resume, in order."""
     gate = kafka.server.socket_servers[1].gate
-    before = connect(kafka, 1, timeout_s=0.3)
+    before = connect(kafka, 1)
     ping(before)
     kafka.call(lambda _: gate.close())
     during = connect(kafka, 1, timeout_s=0.3)
@@ -174,6 +174,7 @@ def test_a_parked_answer_is_withheld_while_the_broker_is_paused(kafka: Cluster) 
     with pytest.raises(RequestTimeoutError):
         waiting.read_frame()
     kafka.call(lambda _: gate.open())
+    waiting.timeout_s = TIMEOUT_S
     answer = waiting.read(1, 11)
     assert b"late" in bytes(answer.responses[0].partitions[0].records)
 

@@ -28,6 +28,7 @@ from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataReque
 from mockbroker_protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from tests.core.security.sasl.scram_client import ScramClient
 from tests.support.sasl import SaslConnection
+from tests.support.waiting import wait_until
 
 USERS = {"alice": "alice-secret", "bob": "bob-secret"}
 MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
@@ -259,8 +260,12 @@ def test_an_unproved_client_is_not_told_before_the_delay_is_over():
         now_ms = kafka.clock.now_ms
         raw.handshake("PLAIN")
         raw.write(SaslAuthenticateRequest(b"\0alice\0wrong"), 2)
-        while kafka.call(lambda cluster: cluster.runtime.timers.deadline_ms()) != now_ms + DELAY_MS:
-            pass
+        wait_until(
+            lambda: (
+                kafka.call(lambda cluster: cluster.runtime.timers.deadline_ms())
+                == now_ms + DELAY_MS
+            )
+        )
         kafka.clock.advance(DELAY_MS - 1)
         assert not readable(raw)
         kafka.clock.advance(2)  # a deadline may lie a fraction of a millisecond later
@@ -541,8 +546,7 @@ def test_a_paused_broker_shakes_no_hands():
 
 def until_closed(kafka: Cluster) -> None:
     """Return once every connection is over, and what is to be logged has been."""
-    while kafka.call(lambda _: kafka.server.stats.connections_open):
-        pass
+    wait_until(lambda: kafka.call(lambda _: kafka.server.stats.connections_open) == 0)
 
 
 def test_sasl_over_tls_takes_its_user_for_the_principal():
