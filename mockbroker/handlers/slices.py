@@ -6,7 +6,6 @@ One thread serves all clients. A handler with much to do is therefore a generato
 from __future__ import annotations
 
 from collections.abc import Generator
-from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mockbroker.handlers.base import Parked
@@ -42,7 +41,8 @@ def in_slices(
         if ctx.connection.closed:
             work.close()
             return
-        started_ns = perf_counter_ns()
+        usage = ctx.usage
+        started_ns = 0 if usage is None else usage.now_ns()
         awaited, response = None, _UNFINISHED
         try:
             awaited = next(work)
@@ -50,8 +50,8 @@ def in_slices(
             response = end.value
         except Exception as error:
             response = ctx.failure(request, error)
-        if ctx.usage is not None:
-            ctx.usage.spent_ns += perf_counter_ns() - started_ns
+        if usage is not None:
+            usage.spent_ns += usage.now_ns() - started_ns
         if response is not _UNFINISHED:
             reply.complete(response)
         elif awaited is None:

@@ -6,6 +6,7 @@ The response is sent at once with its throttle time. The connection is then not 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -36,14 +37,18 @@ EXEMPT = frozenset((ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL
 
 
 class RequestUsage:
-    """The bytes of a request's frame and the ns of its handler, for a quota manager."""
+    """The bytes of a request's frame and the ns of its handler, for a quota manager.
 
-    __slots__ = ("size", "spent_ns", "throttling")
+    `now_ns` reads the server's clock for measuring.
+    """
 
-    def __init__(self, throttling: Throttling, size: int, spent_ns: int = 0) -> None:
+    __slots__ = ("now_ns", "size", "spent_ns", "throttling")
+
+    def __init__(self, throttling: Throttling, size: int, now_ns: Callable[[], int]) -> None:
         self.throttling = throttling
         self.size = size
-        self.spent_ns = spent_ns
+        self.now_ns = now_ns
+        self.spent_ns = 0
 
 
 def client_of(ctx: RequestContext) -> ClientIdentity:

@@ -12,7 +12,7 @@ from mockbroker.core.errors import ApiError
 from mockbroker.core.quotas.client_quotas import entity_of
 from mockbroker.core.security.acls import AclOperation, ResourceType
 from mockbroker.core.security.authorizer import STANDARD_AUTHORIZER
-from mockbroker.handlers import load_all, slices
+from mockbroker.handlers import load_all
 from mockbroker.handlers.authorization import authorized
 from mockbroker.handlers.base import APIS, EncodedResponse, Parked, RequestContext
 from mockbroker.handlers.rows import ROWS_PER_SLICE, perform
@@ -153,11 +153,8 @@ def test_the_slices_have_the_answer_of_the_whole(node: Node, key: ApiKey, versio
     assert b"".join(reply.response.parts) == expected
 
 
-def test_all_slices_count_as_time_of_the_handler(
-    node: Node, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_slices_count_as_time_of_the_handler(node: Node) -> None:
     """`request_percentage` measures it: of four slices each takes one tick."""
-    monkeypatch.setattr(slices, "perf_counter_ns", itertools.count().__next__)
     node.cluster.quotas.alter(
         entity_of([("client-id", "tester")]), {"request_percentage": 1.0}, validate_only=False
     )
@@ -165,7 +162,7 @@ def test_all_slices_count_as_time_of_the_handler(
     assert throttling is not None
     key = ApiKey.DESCRIBE_GROUPS
     ctx = context(node, key, 5)
-    ctx.usage = RequestUsage(throttling, 0)
+    ctx.usage = RequestUsage(throttling, 0, itertools.count().__next__)
     reply = perform(APIS[int(key)], ctx, REQUESTS[key]([str(at) for at in range(COUNT)]))
     assert isinstance(reply, Parked)
     spent = []

@@ -62,7 +62,9 @@ def charged(
     )
     throttling = node.cluster.quotas.throttling
     assert throttling is not None
-    return record_and_throttle(ctx, response, RequestUsage(throttling, size, spent_ns))
+    usage = RequestUsage(throttling, size, lambda: 0)
+    usage.spent_ns = spent_ns
+    return record_and_throttle(ctx, response, usage)
 
 
 @pytest.mark.covers("S158")

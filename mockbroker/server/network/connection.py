@@ -259,7 +259,7 @@ class Connection(FrameReader):
             self._cluster, self._broker, self._listener, header, self._info, now_ms
         )
         if throttling is not None:
-            context.usage = RequestUsage(throttling, len(frame))
+            context.usage = RequestUsage(throttling, len(frame), perf_counter_ns)
         if self._journal is not None:
             context.seq = self._journal.request(now_ms, self._broker.node_id, self._info.id, frame)
         version = (header.api_key, header.api_version)
