@@ -99,6 +99,7 @@ class Timekeeper:
 
         clock = adjustable_clock()
         if extend_sessions and self._extend_sessions is not None and milliseconds > 0:
+            await wait_all_tasks_blocked()  # closed connections are noticed first
             self._extend_sessions(milliseconds)
         target_ms = self._heap.advance_target_ms = self._clock.now_ms() + milliseconds
 
@@ -128,6 +129,7 @@ class Timekeeper:
         if milliseconds < 0:
             raise ValueError(f"a clock moves forward: {milliseconds} ms")
         if extend_sessions and milliseconds > 0:
+            await wait_all_tasks_blocked()
             domain.extend_connected_sessions(milliseconds)
         target_ms = domain.now_ms() + milliseconds
         while True:

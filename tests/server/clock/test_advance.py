@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 
 import pytest
+import trio
 from confluent_kafka import Consumer
 
 from mockbroker import Cluster
@@ -133,11 +134,27 @@ def test_a_member_that_is_gone_runs_out_after_its_session() -> None:
         kafka.clock.advance("10m")
         assert group_members(kafka) == ["raw"]
         member.close()
-        while kafka.server.stats.connections_open:
-            kafka.call(lambda _: None)
         kafka.clock.advance(44_999)
         assert group_members(kafka) == ["raw"]
         kafka.clock.advance(1)
+        assert group_members(kafka) == []
+
+
+@pytest.mark.parametrize("only", [None, "groups"])
+def test_a_member_that_has_just_gone_is_not_extended(only: str | None) -> None:
+    """Its connection is closed, and the broker has had no turn to notice."""
+    with Cluster(brokers=1, topics={"orders": 2}) as kafka:
+        kafka.clock.freeze()
+        member = raw_member(kafka)
+        is_over = threading.Event()
+
+        async def go_and_advance() -> None:
+            member.close()
+            await kafka.server.advance_clock(46_000, only=only)
+            is_over.set()
+
+        kafka.call(lambda _: trio.lowlevel.spawn_system_task(go_and_advance))
+        assert is_over.wait(30)
         assert group_members(kafka) == []
 
 
