@@ -105,13 +105,15 @@ def test_what_the_application_sees_may_be_another_value_than_the_stored_one(
 def test_a_producer_whose_buffer_is_full_waits_for_max_block_ms(
     java: Steps, kafka: Cluster
 ) -> None:
-    """The broker stalls; buffer.memory is 32 KiB here, and max.block.ms 300 (32 MiB and 60 s by
+    """The broker stalls; buffer.memory is 32 KiB here, and max.block.ms 1000 (32 MiB and 60 s by
     default). What found no room fails, what did arrives once the broker goes on.
     """
     topic = java.topic()
-    producer = java.producer(buffer_memory=32_768, max_block_ms=300, batch_size=16_384, linger_ms=0)
+    producer = java.producer(
+        buffer_memory=32_768, max_block_ms=1000, batch_size=16_384, linger_ms=0
+    )
     kafka.faults.add(
-        match={"api": "Produce", "topic": topic}, when={"times": 1}, do={"hold": {"at_most": "2s"}}
+        match={"api": "Produce", "topic": topic}, when={"times": 1}, do={"hold": {"at_most": "4s"}}
     )
     values = [{"value": str(number) * 12_000} for number in range(4)]
     sent = java.send(producer, *values, topic=topic)

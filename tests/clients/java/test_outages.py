@@ -5,7 +5,8 @@ Times are scaled: 30 s and 60 s in the reports are one or two here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,16 @@ def partition(index: int) -> str:
     return f"{TOPIC}-{index}"
 
 
+def in_time(ask: Callable[[], Any]) -> Any:
+    """An answer, None where a client's short timeout ends first: the machine may be busy."""
+    try:
+        return ask()
+    except JavaError as late:
+        if late.name != "TimeoutException":
+            raise
+        return None
+
+
 def cut(kafka: Cluster, node_id: int) -> None:
     """Nobody hears of a broker any more, and nobody notices."""
     kafka.broker(node_id).pause(fence_after=NEVER_MS)
@@ -71,9 +82,14 @@ def test_a_group_forms_and_the_ends_of_a_partition_are_not_to_be_had(
     with pytest.raises(JavaError, match=r"Failed to get offsets by times in \d+ms") as late:
         java("endOffsets", consumer, partitions=[partition(2)])
     assert late.value.name == "TimeoutException"
-    assert java("endOffsets", consumer, partitions=[partition(1)]) == {partition(1): 0}
+
+    def end(index: int) -> int | None:
+        ends = in_time(lambda: java("endOffsets", consumer, partitions=[partition(index)]))
+        return ends and ends[partition(index)]
+
+    java.until(lambda: end(1) == 0)
     kafka.broker(2).resume()
-    java.until(lambda: java("endOffsets", consumer, partitions=[partition(2)]) == {partition(2): 1})
+    java.until(lambda: end(2) == 1)
 
 
 @pytest.mark.covers("S146", "S123")
@@ -90,7 +106,7 @@ def test_without_metadata_partitions_cannot_be_told(java: Steps, kafka: Cluster)
     assert f"Topic {TOPIC} not present in metadata after 700 ms" in sent["message"]
     for node_id in (0, 1, 2):
         kafka.broker(node_id).resume()
-    java.until(lambda: java("partitionsFor", consumer, topic=TOPIC) != [])
+    java.until(lambda: in_time(lambda: java("partitionsFor", consumer, topic=TOPIC)))
 
 
 @pytest.mark.covers("S274")
@@ -141,7 +157,7 @@ def test_a_client_that_is_restarted_too_soon_fails_and_the_next_one_does_not(
     java.close(second)
     kafka.broker(2).resume()
     third = java.consumer("g", bootstrap_servers=f"{host}:{port}", **impatient)
-    wait_until(lambda: len(java("partitionsFor", third, topic=TOPIC)) == 3)
+    java.until(lambda: len(in_time(lambda: java("partitionsFor", third, topic=TOPIC)) or ()) == 3)
     java("subscribe", third, topics=[TOPIC])
     java.close(first)
     assert len(java.settle(third, partitions=3)[third]) == 3
