@@ -133,6 +133,8 @@ def _join(group: str, member_id: str) -> _Asking[JoinGroupResponse]:
             return joined
         if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:
             member_id = joined.member_id
+        elif joined.error_code == ErrorCode.UNKNOWN_MEMBER_ID:
+            member_id = ""  # the check for expired offsets removes groups without members
         elif joined.error_code not in NOT_YET:
             raise RuntimeError(f"{group}: JoinGroup: error {joined.error_code}")
 

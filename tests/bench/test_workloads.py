@@ -17,12 +17,13 @@ from bench.model import Running, Workload
 from bench.workloads import flat, greedy
 from bench.workloads.fairness import Crowd, Fairness, Ordinary, greed
 from bench.workloads.flat import FlatGroups, FlatPartitions
-from bench.workloads.groups import Rebalance, find_coordinators, member
+from bench.workloads.groups import JOIN, Rebalance, alone, find_coordinators, member, play
 from bench.workloads.passing_week import seconds_of_a_week
 from bench.workloads.snapshots import seconds_there_and_back
 from bench.workloads.wire import Connections, FullMetadata
 from mockbroker import Cluster
 from mockbroker.core.groups.shard import GroupShard
+from mockbroker_protocol import ApiKey, ErrorCode
 from tests.support.librdkafka import set_group_configs
 
 SMALL = dataclasses.replace(model.QUICK, groups=5, partitions=200, connections=5, round_trips=40)
@@ -147,3 +148,26 @@ def test_the_members_of_a_share_group_consume_all(running: Running):
     bootstrap = running.bootstrap_servers
     set_group_configs(bootstrap, "shared", share_auto_offset_reset="earliest")
     assert FRANZ_GO.consume_shared(bootstrap, "shared", count=2000, members=2) > 0
+
+
+def test_a_member_joins_anew_where_its_group_was_removed_before_it_was_in() -> None:
+    """The check for expired offsets comes between the two requests of a join."""
+    with Cluster(brokers=1) as kafka:
+        [address] = find_coordinators(kafka.endpoint(1), ["g"]).values()
+        errors: list[int] = []
+
+        class Interrupted(raw.RawConnection):
+            def round_trip(self, request: bytes) -> memoryview:
+                answer = super().round_trip(request)
+                if len(errors) < 4:
+                    joined = raw.answer(ApiKey.JOIN_GROUP, JOIN, answer)
+                    errors.append(joined.error_code)
+                if len(errors) == 1:
+                    kafka.clock.advance("10m")
+                return answer
+
+        with Interrupted(address) as connection:
+            assert len(play(connection, alone("g")).members) == 1
+        needs_an_id = ErrorCode.MEMBER_ID_REQUIRED
+        unknown = ErrorCode.UNKNOWN_MEMBER_ID
+        assert errors == [needs_an_id, unknown, needs_an_id, ErrorCode.NONE]
