@@ -186,6 +186,10 @@ class ConnectionInfo:
         """The client's host and port."""
         return f"{self.client_host}:{self.client_port}"
 
+    def peer_at(self, node_id: int) -> str:
+        """The broker and the client's address, for log lines."""
+        return f"broker {node_id} client {self.address}"
+
 
 class Marks:
     """The rules that fired for a request, and `outcome`: why the answer was not sent whole, or
@@ -273,7 +277,7 @@ class RequestContext:
         from mockbroker.handlers.error_responses import failure_response
 
         key = ApiKey(self.header.api_key)
-        peer = f"broker {self.broker.node_id} client {self.connection.address}"
+        peer = self.connection.peer_at(self.broker.node_id)
         if isinstance(error, StringTooLongError):
             log.warning("%s: a response to %s: %s", peer, key.name, error)
         elif not isinstance(error, ApiError):

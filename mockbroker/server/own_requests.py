@@ -13,7 +13,6 @@ import trio
 from mockbroker.core.brokers.broker_life import RUNNING
 from mockbroker.core.errors import ActionError, ApiError
 from mockbroker.handlers.base import ConnectionInfo, Parked, RequestContext
-from mockbroker.handlers.error_responses import failure_response
 from mockbroker.server.network.routes import route_of
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.headers import RequestHeader, encode_request_header
@@ -51,7 +50,7 @@ async def send(cluster: Cluster, node_id: int, api: ApiKey, version: int, reques
     try:
         response: Any = route.api.handle(context, received)
     except ApiError as error:
-        response = failure_response(api, version, received, error)
+        response = context.failure(received, error)
     if isinstance(response, Parked):
         response = await _completed(response)
     if journal is not None:

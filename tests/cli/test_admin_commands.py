@@ -219,15 +219,19 @@ def test_what_is_there_is_shown(kafka: Cluster, run: Run) -> None:
     assert "'everything' is not one of" in run("show", "everything", status=2).output
 
 
+def cells_of(table: str) -> list[list[str]]:
+    """The cells of each line of a printed table, the header first."""
+    return [
+        [cell.strip() for cell in line.split("  ") if cell.strip()] for line in table.splitlines()
+    ]
+
+
 def test_links_are_shown_with_those_of_clients_that_are_cut(kafka: Cluster, run: Run) -> None:
     """Each link one way, a client's after those between brokers."""
     kafka.cut_network(2, to=1, both_ways=False)
     kafka.delay_network(1, to=2, by="40ms", both_ways=False)
     kafka.cut_network([1, 2], clients={"client_id": "shop"})
-    header, *rows = [
-        [cell.strip() for cell in line.split("  ") if cell.strip()]
-        for line in run("show", "network").output.splitlines()
-    ]
+    header, *rows = cells_of(run("show", "network").output)
     assert header == ["FROM", "TO", "UP", "DELAY MS", "RULES"]
     [rule] = json.loads(rows[-1][-1])
     assert rows == [
@@ -244,10 +248,7 @@ def test_links_are_shown_with_those_of_clients_that_are_cut(kafka: Cluster, run:
 def test_the_timers_that_run_next_are_shown(kafka: Cluster, run: Run) -> None:
     kafka.clock.freeze()
     try:
-        header, *rows = [
-            [cell.strip() for cell in line.split("  ") if cell.strip()]
-            for line in run("show", "timers", "limit=2").output.splitlines()
-        ]
+        header, *rows = cells_of(run("show", "timers", "limit=2").output)
         expected = kafka.clock.timers(limit=2)
     finally:
         kafka.clock.thaw()

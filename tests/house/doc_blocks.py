@@ -182,7 +182,8 @@ class PageRunner:
             )
         except subprocess.TimeoutExpired as hang:
             output = (hang.stdout or b"") + (hang.stderr or b"")
-            said = output.decode(errors="replace") + f"not ended after {self.timeout_s} s"
-            raise AssertionError(f"{arguments[-1]}\n{said}") from None
+            text = output.decode(errors="replace")
+            message = f"{arguments[-1]}\n{text}not ended after {self.timeout_s} s"
+            raise AssertionError(message) from None
         assert done.returncode == 0, f"{arguments[-1]}\n{done.stdout}{done.stderr}"
         return done.stdout

@@ -99,8 +99,7 @@ class Timekeeper:
 
         clock = adjustable_clock()
         if extend_sessions and self._extend_sessions is not None and milliseconds > 0:
-            await wait_all_tasks_blocked()  # closed connections are noticed first
-            self._extend_sessions(milliseconds)
+            await _extend(self._extend_sessions, milliseconds)
         target_ms = self._heap.advance_target_ms = self._clock.now_ms() + milliseconds
 
         def next_deadline() -> float | None:
@@ -129,8 +128,7 @@ class Timekeeper:
         if milliseconds < 0:
             raise ValueError(f"a clock moves forward: {milliseconds} ms")
         if extend_sessions and milliseconds > 0:
-            await wait_all_tasks_blocked()
-            domain.extend_connected_sessions(milliseconds)
+            await _extend(domain.extend_connected_sessions, milliseconds)
         target_ms = domain.now_ms() + milliseconds
         while True:
             await wait_all_tasks_blocked()
@@ -140,6 +138,14 @@ class Timekeeper:
             domain.jump_to(deadline_ms)
         domain.jump_to(target_ms)
         await wait_all_tasks_blocked()
+
+
+async def _extend(extend_sessions: Callable[[int], None], milliseconds: int) -> None:
+    """Extend the sessions of connected members, after brokers have noticed closed connections."""
+    from trio.testing import wait_all_tasks_blocked
+
+    await wait_all_tasks_blocked()
+    extend_sessions(milliseconds)
 
 
 def adjustable_clock() -> AdjustableClock:

@@ -234,7 +234,7 @@ class Connection(FrameReader):
     @property
     def peer(self) -> str:
         """The broker and the client's address, for log lines."""
-        return f"broker {self._broker.node_id} client {self._info.address}"
+        return self._info.peer_at(self._broker.node_id)
 
     # -- one request -------------------------------------------------------------------------------
 
