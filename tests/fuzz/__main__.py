@@ -22,7 +22,7 @@ from tests.fuzz.engine import (
     finding,
     judged,
 )
-from tests.fuzz.processes import quiet, run_batch
+from tests.fuzz.processes import prepare, run_batch
 from tests.fuzz.targets.all import SHARES, TARGETS
 from tests.fuzz.work import WORK_MS_MAX, slowness
 
@@ -41,7 +41,7 @@ def main() -> int:
     started = time.perf_counter()
     batches = list(_batches(names, asked.inputs, asked.seed))
     run: dict[str, tuple[int, float]] = {}
-    with ProcessPoolExecutor(asked.jobs, get_context("spawn"), initializer=quiet) as pool:
+    with ProcessPoolExecutor(asked.jobs, get_context("spawn"), initializer=prepare) as pool:
         for name, count, cpu_s, findings in pool.map(run_batch, batches):
             before = run.get(name, (0, 0.0))
             run[name] = (before[0] + count, before[1] + cpu_s)

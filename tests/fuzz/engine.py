@@ -86,7 +86,13 @@ class Finding(NamedTuple):
         return "\n".join(lines)
 
 
-def judged(target: Target, data: bytes, *, memory: bool, work_ms_max: float) -> None:
+class _Hang(BaseException):
+    """An input that does not end. Not an Exception: handlers answer those and go on."""
+
+
+def judged(
+    target: Target, data: bytes, *, memory: bool, work_ms_max: float, hangs_s: float = HANGS_S
+) -> None:
     """Run an input under all laws. `work_ms_max` is CPU time of this machine above which it is
     looked at more closely. Raises Broken, or what the target raises.
     """
@@ -94,17 +100,20 @@ def judged(target: Target, data: bytes, *, memory: bool, work_ms_max: float) -> 
     def run() -> None:
         target.check(data)
 
-    hangs = Broken(f"does not end within {HANGS_S:.0f} s of CPU time")
-    with cpu_limit(HANGS_S, hangs):
-        started = time.thread_time()
-        run()
-        took_ms = (time.thread_time() - started) * 1000
-        if target.judges_itself:
-            return
-        if took_ms > work_ms_max:
-            check_work(run, took_ms)
-        if memory:
-            check_memory(run, target.memory_bytes_max(data))
+    try:
+        with cpu_limit(hangs_s, _Hang()):
+            started = time.thread_time()
+            run()
+            took_ms = (time.thread_time() - started) * 1000
+            if target.judges_itself:
+                return
+            if took_ms > work_ms_max:
+                check_work(run, took_ms)
+            if memory:
+                check_memory(run, target.memory_bytes_max(data))
+    except _Hang as hang:
+        broken = Broken(f"does not end within {hangs_s:.0f} s of CPU time")
+        raise broken.with_traceback(hang.__traceback__) from None
 
 
 def run_inputs(target: Target, numbers: range) -> Iterator[Finding]:

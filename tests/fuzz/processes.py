@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import gc
 import logging
+import resource
 import time
 
 from tests.fuzz.engine import Finding, run_inputs, shrunk
 from tests.fuzz.targets.all import TARGETS
 
 
-def quiet() -> None:
-    """What brokers log is judged by the targets, and not for a person to read."""
+MEMORY_BYTES_MAX = 4 << 30
+"""The address space of a process. An input that would take more is a finding, with a traceback."""
+
+
+def prepare() -> None:
+    """Limit the memory of this process, and leave what brokers log to the targets."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
     logging.getLogger("mockbroker").propagate = False
     logging.getLogger("mockbroker").addHandler(logging.NullHandler())
     gc.freeze()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from math import gcd
+from multiprocessing import get_context
 
 import pytest
 
@@ -12,7 +15,8 @@ from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import request_codec
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.fuzz import __main__ as command
-from tests.fuzz.engine import ROOT, Target, judged, kind_of, run_inputs, shrunk
+from tests.fuzz import processes
+from tests.fuzz.engine import ROOT, Finding, Target, judged, kind_of, run_inputs, shrunk
 from tests.fuzz.targets.all import SHARES, TARGETS
 from tests.fuzz.targets.codecs import STEP, Codecs, length_fields
 from tests.fuzz.work import WORK_MS_MAX, Broken, check_memory, slowness
@@ -60,6 +64,48 @@ def test_memory_beyond_the_law_is_a_finding() -> None:
     judged(target, b"\1", memory=True, work_ms_max=WORK_MS_MAX * 1_000)
     with pytest.raises(Broken, match="bytes of memory; the law allows 1,048,578"):
         judged(target, b"\xff", memory=True, work_ms_max=WORK_MS_MAX * 1_000)
+
+
+class Stubborn(Target):
+    """Never ends, and catches what it can."""
+
+    name = "stubborn"
+
+    def check(self, data: bytes) -> None:
+        while True:
+            with suppress(Exception):
+                sum(range(1_000))
+
+
+class Boundless(Target):
+    """Takes ever more memory."""
+
+    name = "boundless"
+
+    def draw(self, number: int) -> bytes:
+        return bytes([number])
+
+    def check(self, data: bytes) -> None:
+        kept = []
+        while True:
+            kept.append(bytearray(1 << 26))
+
+
+def test_an_input_that_does_not_end_is_a_finding_though_it_catches_exceptions() -> None:
+    with pytest.raises(Broken, match="does not end within 0 s"):
+        judged(Stubborn(), b"", memory=False, work_ms_max=WORK_MS_MAX, hangs_s=0.1)
+
+
+def test_an_input_that_takes_all_memory_is_a_finding() -> None:
+    """In a process of its own, as a run has them."""
+    with ProcessPoolExecutor(1, get_context("spawn"), initializer=processes.prepare) as pool:
+        (found,) = pool.submit(findings_of_the_boundless).result()
+    assert found.kind.startswith("MemoryError in test_engine.py:")
+    assert found.number == 7
+
+
+def findings_of_the_boundless() -> list[Finding]:
+    return list(run_inputs(Boundless(), range(7, 8)))
 
 
 def test_what_is_built_once_is_no_memory_of_an_input() -> None:
