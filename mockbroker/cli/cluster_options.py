@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from mockbroker.server.config import (
+    BROKERS_MAX,
     PORT_MAX,
     ListenerSpec,
     ServerConfig,
@@ -33,7 +34,7 @@ def cluster_options(command: F) -> F:
 
 _OPTIONS = (
     click.option(
-        "--brokers", type=click.IntRange(1, 1000), help="Number of brokers.  [default: 3]"
+        "--brokers", type=click.IntRange(1, BROKERS_MAX), help="Number of brokers.  [default: 3]"
     ),
     click.option("--node-ids", metavar="ID,ID,…", help="Node ids instead of 1, 2, 3, …"),
     click.option("--rack", multiple=True, help="Rack of the next broker. May be repeated."),

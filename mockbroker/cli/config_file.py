@@ -37,6 +37,8 @@ import msgspec
 from mockbroker.server.config import ListenerSpec, SeedRecord, ServerConfig, ServerError, TopicSpec
 
 ConfigValue = str | int | float | bool
+FILL_MAX = 1_000_000
+"""The most records that a topic is filled with."""
 
 
 class RecordEntry(msgspec.Struct, forbid_unknown_fields=True):
@@ -135,6 +137,10 @@ def _filling(entry: TopicEntry) -> Iterator[SeedRecord]:
         raise ServerError(
             f"topic {entry.name}: fill is a number of records for each of {entry.partitions} "
             f"partitions, not {entry.fill}"
+        )
+    if sum(entry.fill) > FILL_MAX:
+        raise ServerError(
+            f"topic {entry.name}: fill has at most {FILL_MAX:,} records in all, not {sum(entry.fill)}"
         )
     for partition, count in enumerate(entry.fill):
         for offset in range(count):

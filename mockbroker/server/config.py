@@ -13,6 +13,9 @@ from mockbroker.core.journal.reader_positions import Overflow
 
 NODE_ID_MAX = 2**31 - 1
 PORT_MAX = 65535
+BROKERS_MAX = 1_000
+PARTITIONS_MAX = 100_000
+"""The most partitions of a topic that exists from the start. A client can create 10,000 at once."""
 # Addresses to listen on, at which no client can connect.
 META_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104 - they are refused
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -157,7 +160,18 @@ class ServerConfig:
         return {**prefixed, **listener.configs}
 
     def specs(self) -> list[BrokerSpec]:
-        """The brokers. Raises ServerError for conflicting ids, racks or ports."""
+        """The brokers. Raises ServerError for conflicting ids, racks or ports, or numbers that are
+        too large.
+        """
+        count = self.brokers if self.node_ids is None else len(self.node_ids)
+        if count > BROKERS_MAX:
+            raise ServerError(f"a cluster has at most {BROKERS_MAX:,} brokers, not {count}")
+        for topic in self.topics:
+            if topic.partitions > PARTITIONS_MAX:
+                raise ServerError(
+                    f"topic {topic.name}: at most {PARTITIONS_MAX:,} partitions, "
+                    f"not {topic.partitions}"
+                )
         ids = list(self.node_ids) if self.node_ids is not None else list(range(1, self.brokers + 1))
         if not ids:
             raise ServerError("a cluster needs at least one broker")

@@ -60,6 +60,31 @@ def test_the_topics_of_a_trading_system_have_the_offsets_of_its_stories() -> Non
             assert values(poll(consumer, 10)) == expected
 
 
+def test_a_filling_has_a_bound(tmp_path: Path) -> None:
+    """A digit too many took all the memory of the machine."""
+    path = tmp_path / "c.toml"
+    path.write_text('[[topics]]\nname = "t"\nfill = [5000000000]\n')
+    with pytest.raises(ServerError, match="topic t: fill has at most 1,000,000 records in all"):
+        server_config(load(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("brokers = 100000000", "a cluster has at most 1,000 brokers, not 100000000"),
+        (
+            '[[topics]]\nname = "t"\npartitions = 100001',
+            "topic t: at most 100,000 partitions, not 100001",
+        ),
+    ],
+)
+def test_numbers_that_are_too_large_are_refused(tmp_path: Path, text: str, error: str) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text(text)
+    with pytest.raises(ServerError, match=error):
+        server_config(load(path)).specs()
+
+
 @pytest.mark.parametrize("fill", ["[1, 2]", "[-1]"])
 def test_a_filling_fits_the_partitions(tmp_path: Path, fill: str) -> None:
     path = tmp_path / "cluster.toml"

@@ -26,6 +26,7 @@ SEED_STRIDE = 10**10
 """Seed 7 runs the inputs from 7 × 10¹⁰ on; so one number says both."""
 MEMORY_SHARE = 32  # one input of so many is run with tracemalloc
 SHRINKS_MAX = 300
+SHRINK_S = 20.0  # of CPU time: an input that hangs takes a minute each time
 HEX_BYTES_MAX = 256
 
 
@@ -145,13 +146,14 @@ def kind_of(error: BaseException) -> str:
 
 
 def shrunk(target: Target, found: Finding) -> Finding:
-    """The finding with as few bytes as some hundred tries give."""
+    """The finding with as few bytes as some hundred tries give, or `SHRINK_S`."""
     data = found.data
     tries = 0
+    ends_s = time.thread_time() + SHRINK_S
     size = len(data) // 2
     while size and tries < SHRINKS_MAX:
         at = 0
-        while at < len(data) and tries < SHRINKS_MAX:
+        while at < len(data) and tries < SHRINKS_MAX and time.thread_time() < ends_s:
             tries += 1
             shorter = data[:at] + data[at + size :]
             if _same(target, shorter, found.kind):
