@@ -138,9 +138,10 @@ def _filling(entry: TopicEntry) -> Iterator[SeedRecord]:
             f"topic {entry.name}: fill is a number of records for each of {entry.partitions} "
             f"partitions, not {entry.fill}"
         )
-    if sum(entry.fill) > FILL_MAX:
+    records = sum(entry.fill)
+    if records > FILL_MAX:
         raise ServerError(
-            f"topic {entry.name}: fill has at most {FILL_MAX:,} records in all, not {sum(entry.fill)}"
+            f"topic {entry.name}: fill has at most {FILL_MAX:,} records in all, not {records}"
         )
     for partition, count in enumerate(entry.fill):
         for offset in range(count):

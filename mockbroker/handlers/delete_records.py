@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.core.purgatory.delayed_replication import REQUEST_TIMED_OUT, DelayedReplication
 from mockbroker.core.replication.partition import Partition
@@ -10,6 +11,7 @@ from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import each_row, on_topic
 from mockbroker.handlers.base import Parked, api
 from mockbroker.handlers.refusals import Refusal
+from mockbroker.handlers.slices import PARTITIONS_PER_SLICE, settled, sliced
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.delete_records import (
     DeleteRecordsPartitionResult,
@@ -48,13 +50,23 @@ def delete_records(
     ctx: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse | Parked[DeleteRecordsResponse]:
     """Raise each log start offset; the response has the low watermark of each partition."""
+    return sliced(ctx, request, _delete(ctx, request))
+
+
+def _delete(
+    ctx: RequestContext, request: DeleteRecordsRequest
+) -> Generator[Parked[Any] | None, None, DeleteRecordsResponse]:
     response = DeleteRecordsResponse()
     waiting: list[DeleteRecordsPartitionStatus] = []
+    handled = 0
     for wanted_topic in request.topics:
         topic = ctx.image.topics.get(wanted_topic.name)
         results: list[DeleteRecordsPartitionResult] = []
         response.topics.append(DeleteRecordsTopicResult(wanted_topic.name, results))
         for wanted in wanted_topic.partitions:
+            handled += 1
+            if handled % PARTITIONS_PER_SLICE == 0:
+                yield None
             index = wanted.partition_index
             result = DeleteRecordsPartitionResult(index, INVALID_LOW_WATERMARK)
             results.append(result)
@@ -65,6 +77,9 @@ def delete_records(
                 result.error_code = _INVALID_TOPIC
                 continue
             partition = topic.partitions[index]
+            if partition.deleted:
+                result.error_code = _UNKNOWN_TOPIC_OR_PARTITION
+                continue
             if partition.leader_id != ctx.broker.node_id:
                 lost = ctx.broker.log_dirs.is_offline(partition)
                 result.error_code = _STORAGE_ERROR if lost else _NOT_LEADER
@@ -79,7 +94,7 @@ def delete_records(
         return response
     delayed = DelayedDeleteRecords(ctx.broker.node_id, response, waiting)
     delayed.start(ctx.cluster.runtime.timers.call_at, ctx.now_ms + request.timeout_ms)
-    return delayed.reply
+    return (yield from settled(delayed.reply))
 
 
 class DelayedDeleteRecords(DelayedReplication[DeleteRecordsPartitionStatus]):

@@ -32,7 +32,11 @@ def describe_log_dirs(
     """Each directory with its replicas. The sizes of volumes are unknown (-1), as logs are in
     memory.
     """
-    wanted = None if request.topics is None else {t.topic: t.partitions for t in request.topics}
+    wanted: dict[str, set[int]] | None = None
+    if request.topics is not None:
+        wanted = {}
+        for topic in request.topics:
+            wanted.setdefault(topic.topic, set()).update(topic.partitions)
     failed = ctx.broker.log_dirs.failed
     return DescribeLogDirsResponse(
         results=[
@@ -45,7 +49,7 @@ def describe_log_dirs(
 
 
 def _topics(
-    ctx: RequestContext, path: str, wanted: dict[str, list[int]] | None
+    ctx: RequestContext, path: str, wanted: dict[str, set[int]] | None
 ) -> list[DescribeLogDirsTopic]:
     """The replicas in one directory, of the partitions in the request."""
     topics = []
@@ -59,7 +63,7 @@ def _topics(
 
 
 def _replicas(
-    broker: Broker, topic: Topic, indexes: list[int] | None, path: str
+    broker: Broker, topic: Topic, indexes: set[int] | None, path: str
 ) -> Iterator[DescribeLogDirsPartition]:
     log_dirs = broker.log_dirs
     for partition in topic.partitions:

@@ -7,13 +7,15 @@ offset, a replica or debugger up to the log end offset.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.replication.partition import Partition
 from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import each_row, on_topic
-from mockbroker.handlers.base import api
+from mockbroker.handlers.base import Parked, api
+from mockbroker.handlers.slices import PARTITIONS_PER_SLICE, sliced
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -66,11 +68,21 @@ _OFFSET_NOT_AVAILABLE = int(ErrorCode.OFFSET_NOT_AVAILABLE)
     versions=(1, 11),
     authorize=each_row(on_topic(AclOperation.DESCRIBE)),
 )
-def list_offsets(ctx: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+def list_offsets(
+    ctx: RequestContext, request: ListOffsetsRequest
+) -> ListOffsetsResponse | Parked[ListOffsetsResponse]:
     """Answer each partition once; a partition named twice is refused."""
+    return sliced(ctx, request, _list(ctx, request))
+
+
+def _list(
+    ctx: RequestContext, request: ListOffsetsRequest
+) -> Generator[None, None, ListOffsetsResponse]:
     topics = ctx.image.topics
     repeated = _repeated(request)
+    refused: set[tuple[str, int]] = set()
     answers: dict[str, ListOffsetsTopicResponse] = {}
+    handled = 0
     for wanted_topic in request.topics:
         name = wanted_topic.name
         topic = topics.get(name)
@@ -78,11 +90,15 @@ def list_offsets(ctx: RequestContext, request: ListOffsetsRequest) -> ListOffset
         if answer is None:
             answer = answers[name] = ListOffsetsTopicResponse(name)
         for wanted in wanted_topic.partitions:
+            handled += 1
+            if handled % PARTITIONS_PER_SLICE == 0:
+                yield None
             index = wanted.partition_index
             response = ListOffsetsPartitionResponse(index)
-            if (name, index) in repeated:
-                if any(known.partition_index == index for known in answer.partitions):
+            if repeated and (name, index) in repeated:
+                if (name, index) in refused:
                     continue
+                refused.add((name, index))
                 response.error_code = _INVALID_REQUEST
             elif not _supported(wanted.timestamp, ctx.header.api_version):
                 response.error_code = _UNSUPPORTED_VERSION

@@ -8,8 +8,8 @@ and watches its partitions until they are, the leader changes, or the timeout is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections.abc import Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 from msgspec import Struct
@@ -39,6 +39,7 @@ from mockbroker.handlers.base import (
 from mockbroker.handlers.leader_hints import LeaderHints
 from mockbroker.handlers.produce_records import open_records
 from mockbroker.handlers.refusals import Refusal
+from mockbroker.handlers.slices import PARTITIONS_PER_SLICE, in_slices, settled
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -76,7 +77,7 @@ _STORAGE_ERROR = int(ErrorCode.KAFKA_STORAGE_ERROR)
 _NOT_ENOUGH_AFTER_APPEND = int(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 _CORRUPT = int(ErrorCode.CORRUPT_MESSAGE)
 
-Reply = ProduceResponse | Parked[ProduceResponse] | Outcome
+Reply = ProduceResponse | Parked[ProduceResponse | Outcome] | Outcome
 
 
 class _Entry(Struct, frozen=True, gc=False):
@@ -200,14 +201,49 @@ def _append_all(
     entries: list[_Entry],
     verified: VerifiedPartitions | None,
 ) -> Reply:
-    """Append the valid batches; `verified` is the coordinator's result for transactional
-    batches.
+    """Append the valid batches and answer; `verified` is the coordinator's result for transactional
+    batches. Many batches are appended in slices.
     """
+    if len(entries) > PARTITIONS_PER_SLICE:
+        return in_slices(ctx, request, _append_in_slices(ctx, request, response, entries, verified))
     hints = LeaderHints(ctx)
     waiting: list[ProducePartitionStatus] = []
+    failed = _append(ctx, request.acks, entries, verified, hints, waiting)
+    return _answer(ctx, request, response, hints, waiting, failed=failed)
+
+
+def _append_in_slices(
+    ctx: RequestContext,
+    request: ProduceRequest,
+    response: ProduceResponse,
+    entries: list[_Entry],
+    verified: VerifiedPartitions | None,
+) -> Generator[Parked[Any] | None, None, ProduceResponse | Outcome]:
+    hints = LeaderHints(ctx)
+    waiting: list[ProducePartitionStatus] = []
+    failed = False
+    for start in range(0, len(entries), PARTITIONS_PER_SLICE):
+        part = entries[start : start + PARTITIONS_PER_SLICE]
+        failed |= _append(ctx, request.acks, part, verified, hints, waiting)
+        yield None
+    reply = _answer(ctx, request, response, hints, waiting, failed=failed)
+    return (yield from settled(reply)) if isinstance(reply, Parked) else reply
+
+
+def _append(
+    ctx: RequestContext,
+    acks: int,
+    entries: Sequence[_Entry],
+    verified: VerifiedPartitions | None,
+    hints: LeaderHints,
+    waiting: list[ProducePartitionStatus],
+) -> bool:
+    """Append the valid batches, and add those that wait for replicas to `waiting`.
+
+    Returns whether any has failed.
+    """
     touched: list[Partition] = []
     failed = False
-    acks = request.acks
     journal, node_id = ctx.cluster.runtime.journal, ctx.broker.node_id
     for entry in entries:
         error = entry.error or _refusal(ctx, entry, acks, verified)
@@ -247,7 +283,19 @@ def _append_all(
             partition.wake_resting()
     for partition in touched:
         partition.notify()
-    if acks == 0:
+    return failed
+
+
+def _answer(
+    ctx: RequestContext,
+    request: ProduceRequest,
+    response: ProduceResponse,
+    hints: LeaderHints,
+    waiting: list[ProducePartitionStatus],
+    *,
+    failed: bool,
+) -> Reply:
+    if request.acks == 0:
         return CLOSE_CONNECTION if failed else NO_RESPONSE
     if waiting:
         delayed = DelayedProduce(ctx, response, waiting, hints)
@@ -351,6 +399,8 @@ def _refusal(
         return _INVALID_ACKS
     if topic.is_internal and ctx.client_id != ADMIN_CLIENT_ID:
         return _INVALID_TOPIC
+    if partition.deleted:
+        return _UNKNOWN_TOPIC_OR_PARTITION
     if partition.leader_id != ctx.broker.node_id:
         return _STORAGE_ERROR if ctx.broker.log_dirs.is_offline(partition) else _NOT_LEADER
     return _NONE
@@ -421,7 +471,7 @@ class DelayedProduce(DelayedReplication[ProducePartitionStatus]):
         self._context = context
         self._response = response
         self._hints = hints
-        self.reply: Parked[ProduceResponse] = Parked()
+        self.reply: Parked[ProduceResponse | Outcome] = Parked()
 
     def error_of(self, wait: ProducePartitionStatus) -> int | None:
         partition = wait.partition

@@ -52,7 +52,7 @@ _RETRIED = {
 _CONCURRENT = int(ErrorCode.CONCURRENT_TRANSACTIONS)
 _INVALID_TXN_STATE = int(ErrorCode.INVALID_TXN_STATE)
 
-Reply = ProduceResponse | Parked[ProduceResponse] | Outcome
+Reply = ProduceResponse | Parked[ProduceResponse | Outcome] | Outcome
 Append = Callable[["VerifiedPartitions | None"], Reply]
 
 
@@ -178,7 +178,7 @@ class _Verifying:
             _complete_with(reply, parked)
 
 
-def _complete_with(reply: Reply, parked: Parked[ProduceResponse]) -> None:
+def _complete_with(reply: Reply, parked: Parked[ProduceResponse | Outcome]) -> None:
     """Complete a parked reply with another reply, now or when that is complete."""
     if not isinstance(reply, Parked):
         # An outcome takes the place of a response.

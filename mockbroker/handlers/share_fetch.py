@@ -8,7 +8,7 @@ fetched, the reply is parked: it watches the partitions and the share partitions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ from mockbroker.handlers.share_requests import (
     refused,
     target_of,
 )
+from mockbroker.handlers.slices import PARTITIONS_PER_SLICE
 from mockbroker.handlers.throttling import record_fetch
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.share_fetch import (
@@ -199,11 +200,27 @@ class _ShareFetch:
         if not readable or request.max_records == 0 or reader.bytes_max == 0:
             self._take_fetched([])
             return
-        for target in rotated(readable, request.share_session_epoch):
+        self._open(rotated(readable, request.share_session_epoch), 0, shares, reader)
+
+    def _open(
+        self,
+        targets: Sequence[ShareTarget],
+        start: int,
+        shares: dict[ShareTarget, SharePartition],
+        reader: ShareFetchReader,
+    ) -> None:
+        """Get the share partitions from `start` on, many in slices; then read, or wait."""
+        end = start + PARTITIONS_PER_SLICE
+        for target in targets[start:end]:
             self._add_share_partition(target, shares, reader.errors)
-        if len(reader.errors) == len(readable):
+        if end < len(targets):
+            timers = self._ctx.cluster.runtime.timers
+            timers.call_soon(partial(self._open, targets, end, shares, reader))
+            return
+        if len(reader.errors) == len(targets):
             self._take_fetched(reader.read())
             return
+        request = self._request
         waiting = DelayedShareFetch(self._ctx, reader, shares, self._take_fetched)
         if not waiting.start(request.max_wait_ms) and self._ctx.cluster.config(FETCH_YIELDS):
             self._answer.reply.force_complete = waiting.force_complete
@@ -303,17 +320,20 @@ class _ShareFetch:
     def _add_acknowledged(self, response: ShareFetchResponse) -> None:
         """Put the results of the acknowledgements beside those of the fetch."""
         topics = {topic.topic_id: topic for topic in response.responses}
+        rows = {
+            (topic.topic_id, data.partition_index): data
+            for topic in response.responses
+            for data in topic.partitions
+        }
         for target, error, message in self._acknowledged:
             topic = topics.get(target.topic_id)
             if topic is None:
                 topic = ShareFetchableTopicResponse(target.topic_id, [])
                 topics[target.topic_id] = topic
                 response.responses.append(topic)
-            for data in topic.partitions:
-                if data.partition_index == target.partition:
-                    break
-            else:
-                data = PartitionData(target.partition, records=b"")
+            data = rows.get(target.key)
+            if data is None:
+                data = rows[target.key] = PartitionData(target.partition, records=b"")
                 topic.partitions.append(data)
             data.acknowledge_error_code, data.acknowledge_error_message = error, message
 

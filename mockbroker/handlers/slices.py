@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mockbroker.handlers.base import RequestContext
 
 R = TypeVar("R")
+PARTITIONS_PER_SLICE = 500
 _UNFINISHED: Any = object()
 
 
@@ -25,6 +26,21 @@ def at_once(work: Generator[None, None, R]) -> R:
         except StopIteration as end:
             result: R = end.value
             return result
+
+
+def settled(reply: Parked[R]) -> Generator[Parked[Any] | None, None, R]:
+    """Wait for a parked reply; returns the response."""
+    if not reply.done:
+        yield reply
+    return reply.response
+
+
+def sliced(
+    ctx: RequestContext, request: Any, work: Generator[Parked[Any] | None, None, R]
+) -> R | Parked[R]:
+    """The response of `work`, at once if it has one slice only (`in_slices`)."""
+    reply = in_slices(ctx, request, work)
+    return reply.response if reply.done else reply
 
 
 def in_slices(

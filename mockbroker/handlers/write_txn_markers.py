@@ -6,12 +6,15 @@ no coordinator any more (`Admin.abortTransaction`).
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.core.security.acls import AclOperation
 from mockbroker.core.txn.markers import Errors, Marker, write_markers
 from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import CombinedReply, Parked, RequestContext, api
+from mockbroker.handlers.slices import PARTITIONS_PER_SLICE, in_slices, settled
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
@@ -20,6 +23,9 @@ from mockbroker_protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+
+if TYPE_CHECKING:
+    from mockbroker.core.txn.events import TopicPartition
 
 VERSION_SINCE = 2
 
@@ -38,13 +44,34 @@ def write_txn_markers(
     ctx: RequestContext, request: WriteTxnMarkersRequest
 ) -> Parked[WriteTxnMarkersResponse]:
     """Append the markers; answer when all are replicated."""
+    return in_slices(ctx, request, _write(ctx, request))
+
+
+def _write(
+    ctx: RequestContext, request: WriteTxnMarkersRequest
+) -> Generator[Parked[Any] | None, None, WriteTxnMarkersResponse]:
+    parts = list(_parts(ctx, request))
     by_producer: dict[int, Errors] = {}
-    combined = CombinedReply(len(request.markers), lambda: _response(by_producer))
+    combined = CombinedReply(len(parts), lambda: _response(by_producer))
+    written = 0
 
     def done(producer_id: int, errors: Errors) -> None:
         by_producer.setdefault(producer_id, {}).update(errors)
         combined.part_done()
 
+    for marker, partitions in parts:
+        write_markers(ctx.broker, marker, partitions, partial(done, marker.producer_id))
+        written += 1 + len(partitions)
+        if written >= PARTITIONS_PER_SLICE:
+            written = 0
+            yield None
+    return (yield from settled(combined.reply))
+
+
+def _parts(
+    ctx: RequestContext, request: WriteTxnMarkersRequest
+) -> Iterator[tuple[Marker, Sequence[TopicPartition]]]:
+    """The markers, each with its partitions, or with as many of them as a slice has."""
     for line in request.markers:
         marker = Marker(
             line.producer_id,
@@ -53,11 +80,12 @@ def write_txn_markers(
             line.coordinator_epoch,
             line.transaction_version if ctx.api_version >= VERSION_SINCE else 0,
         )
-        partitions = tuple(
+        partitions = [
             (topic.name, index) for topic in line.topics for index in topic.partition_indexes
-        )
-        write_markers(ctx.broker, marker, partitions, partial(done, line.producer_id))
-    return combined.reply
+        ]
+        yield marker, partitions[:PARTITIONS_PER_SLICE]
+        for start in range(PARTITIONS_PER_SLICE, len(partitions), PARTITIONS_PER_SLICE):
+            yield marker, partitions[start : start + PARTITIONS_PER_SLICE]
 
 
 def _response(by_producer: dict[int, Errors]) -> WriteTxnMarkersResponse:

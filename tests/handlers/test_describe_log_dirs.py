@@ -51,6 +51,13 @@ def test_named_partitions_choose_and_unknown_ones_are_left_out(node):
     assert describe(node, {"none": [0]}).topics == []
 
 
+def test_a_topic_named_twice_has_the_partitions_of_both(node):
+    """KafkaApis makes one set of all."""
+    wanted = [DescribableLogDirTopic("t", [1]), DescribableLogDirTopic("t", [0])]
+    (result,) = ask(node, ApiKey.DESCRIBE_LOG_DIRS, DescribeLogDirsRequest(wanted), 5).results
+    assert set(sizes(result)) == {("t", 0), ("t", 1)}
+
+
 def test_memory_has_no_volume(node):
     result = describe(node, None)
     assert (result.total_bytes, result.usable_bytes, result.is_cordoned) == (-1, -1, False)

@@ -346,7 +346,7 @@ def test_answers_of_any_number_of_topics_are_put_together_right(version, count):
 
 
 def test_very_many_topics_are_created_in_slices() -> None:
-    """A frame may name 50,000; others are served between them. The answer has them in order."""
+    """A frame may name 20,000; others are served between them. The answer has them in order."""
     node = nodes(1)
     names = [f"t{number}" for number in range(2 * CREATIONS_PER_SLICE + 1)]
     request = MetadataRequest([MetadataRequestTopic(name=name) for name in names])

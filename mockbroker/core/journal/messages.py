@@ -38,7 +38,7 @@ NAMED: Mapping[str, Entity] = {
     "producer_epoch": PRODUCER_EPOCH,
 }
 # The broker refuses a larger request by default. A reader does not decode it either.
-ELEMENTS_DECODED_MAX = 50_000
+ELEMENTS_DECODED_MAX = 20_000
 _FIELD_OF = {kind: field for field, kind in NAMED.items()}
 _KINDS = frozenset(NAMED.values())
 # Fields of requests that are fields of events, too.

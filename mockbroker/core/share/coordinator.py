@@ -9,7 +9,7 @@ Source: ShareCoordinatorService.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 FEATURE = "share.version"
 PRUNE_INTERVAL = "share.coordinator.state.topic.prune.interval.ms"
 COLD_INTERVAL = "share.coordinator.cold.partition.snapshot.interval.ms"
+ROWS_PER_SLICE = 500
 
 
 def coordinator_key(group_id: str, topic_id: bytes, partition: int) -> str:
@@ -176,11 +177,23 @@ class _Rows:
             of_topic[key.partition] = None
             last[key] = number
         self._missing = len(rows)
-        for number, (key, row) in enumerate(rows):
-            done = partial(self._done, key, last[key] == number)
-            self._coordinator.handle_row(self._operation, key, row, done)
         if not rows:
             self._then(self._operation.response(()))
+        self._handle(rows, last, 0)
+
+    def _handle(
+        self,
+        rows: Sequence[tuple[SharePartitionKey, Row]],
+        last: Mapping[SharePartitionKey, int],
+        start: int,
+    ) -> None:
+        """Handle the rows from `start` on. Requests are handled between two slices of them."""
+        end = start + ROWS_PER_SLICE
+        for number, (key, row) in enumerate(rows[start:end], start):
+            done = partial(self._done, key, last[key] == number)
+            self._coordinator.handle_row(self._operation, key, row, done)
+        if end < len(rows):
+            self._coordinator.runtime.timers.call_soon(partial(self._handle, rows, last, end))
 
     def _done(self, key: SharePartitionKey, is_last: bool, result: Result) -> None:
         if is_last:

@@ -52,6 +52,7 @@ ATTEMPTS_MAX = 5
 BACKOFF_MS = 1_000
 BACKOFF_MAX_MS = 30_000
 REQUEST_TIMEOUT_MS = 30_000
+ATTEMPTS_PER_FLIGHT = 500
 
 RETRIED = frozenset(
     (
@@ -211,11 +212,17 @@ class SharePersister:
     # ------------------------------------------------------------------------------------- flights
 
     def _flush(self, operation: StateOperation[Any, Any], node_id: int) -> None:
-        """Send what waits for a broker, one request for each group, unless one is in flight."""
+        """Send what waits for a broker, one request for each group, unless one is in flight.
+
+        Of very many share partitions, it sends the first ones.
+        """
         route = operation.api, node_id
         if route in self._busy:
             return
-        waiting = self._waiting.pop(route, ())
+        waiting = self._waiting.pop(route, [])
+        if len(waiting) > ATTEMPTS_PER_FLIGHT:
+            self._waiting[route] = waiting[ATTEMPTS_PER_FLIGHT:]
+            del waiting[ATTEMPTS_PER_FLIGHT:]
         groups: dict[str, list[_Attempt]] = {}
         for attempt in waiting:
             groups.setdefault(attempt.group_id, []).append(attempt)
@@ -266,7 +273,11 @@ class SharePersister:
         }
         for attempt in flight.attempts:
             self._finish(attempt, results.get((attempt.topic_id, attempt.row.partition)))
-        self._flush(flight.operation, flight.node_id)
+        flush = partial(self._flush, flight.operation, flight.node_id)
+        if len(self._waiting.get((flight.operation.api, flight.node_id), ())) < ATTEMPTS_PER_FLIGHT:
+            flush()
+        else:
+            self._services.runtime.timers.call_soon(flush)  # others are served between two flights
 
     def _finish(self, attempt: _Attempt, result: Result | None) -> None:
         rpc = attempt.operation.rpc

@@ -13,7 +13,8 @@ Source: TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.core.replication.network import Hop
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     )
 
 RETRY_MS = 100
+MARKERS_PER_SLICE = 500
 DELAY_MS = "mockbroker.transaction.marker.delay.ms"
 
 # Retriable errors: a later attempt, or the new leader, may append the marker.
@@ -148,6 +150,7 @@ class TransactionMarkerChannelManager:
     __slots__ = (
         "_brokers",
         "_configs",
+        "_is_paused",
         "_metadata",
         "_network",
         "_runtime",
@@ -173,6 +176,7 @@ class TransactionMarkerChannelManager:
         self.pending_markers: dict[PendingMarker, None] = {}
         # One timer for each marker to send, and one (None) for the sweep of unanswered ones.
         self._timers: DueTimers[PendingMarker | None] = DueTimers(is_paused)
+        self._is_paused = is_paused
         self._withheld = services.withheld_markers
 
     def send(
@@ -181,15 +185,30 @@ class TransactionMarkerChannelManager:
         """Send the markers of a prepared commit or abort to its partitions."""
         marker = Marker(order.producer_id, order.epoch, order.committed, shard.epoch, order.version)
         delay_ms, due_ms = self._configs.get_int(DELAY_MS), self._runtime.now_ms()
-        for key in order.partitions:
-            pending = PendingMarker(shard, transaction, marker, key)
-            self.pending_markers[pending] = None
-            if delay_ms:
+        markers = [PendingMarker(shard, transaction, marker, key) for key in order.partitions]
+        self.pending_markers.update(dict.fromkeys(markers))
+        if delay_ms:
+            for pending in markers:
                 due_ms = pending.sent_ms = due_ms + delay_ms
                 self._send_at(due_ms, pending)
-            else:
-                self._send(pending)
+        else:
+            self._send_all(markers)
         self._arm_sweep()
+
+    def _send_all(self, markers: Sequence[PendingMarker]) -> None:
+        """Send markers, many of them in slices: requests are handled between two of these."""
+        for pending in markers[:MARKERS_PER_SLICE]:
+            self._send(pending)
+        rest = markers[MARKERS_PER_SLICE:]
+        if rest:
+            self._runtime.timers.call_soon(partial(self._send_rest, rest))
+
+    def _send_rest(self, markers: Sequence[PendingMarker]) -> None:
+        if not self._is_paused():
+            self._send_all(markers)
+            return
+        for pending in markers:
+            self._send_at(self._runtime.now_ms(), pending)
 
     def _send_at(self, due_ms: int, pending: PendingMarker) -> None:
         self._timers.arm(self._runtime.timers, pending, due_ms, self._send)

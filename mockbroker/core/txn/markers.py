@@ -10,7 +10,7 @@ Source: KafkaApis.handleWriteTxnMarkersRequest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import msgspec
@@ -56,7 +56,7 @@ class MarkerReceiver(HostBroker, Protocol):
 def write_markers(
     broker: MarkerReceiver,
     marker: Marker,
-    partitions: tuple[TopicPartition, ...],
+    partitions: Sequence[TopicPartition],
     done: Callable[[Errors], None],
 ) -> None:
     """Append a marker to partitions on their leader `broker`; `done` gets the error codes."""

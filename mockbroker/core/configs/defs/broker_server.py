@@ -96,7 +96,7 @@ SERVER: tuple[ConfigDef, ...] = (
     # How many partitions the fetch sessions of one broker may have together.
     internal("mockbroker.fetch.session.partitions.max", INT, "250000", at_least(0)),
     # How many elements the arrays and tagged sections of one request may have together.
-    internal("mockbroker.request.elements.max", INT, "50000", at_least(1)),
+    internal("mockbroker.request.elements.max", INT, "20000", at_least(1)),
     internal("mockbroker.response.bytes.max", INT, "104857600", at_least(1)),
     # How long the markers of a transaction take, each after the one before.
     internal("mockbroker.transaction.marker.delay.ms", INT, "0", at_least(0)),

@@ -1,0 +1,244 @@
+"""Requests for very many partitions: in slices, between which others are served."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mockbroker.core.share.operations import INITIALIZE, READ
+from mockbroker.handlers.base import NO_RESPONSE, Parked
+from mockbroker.handlers.delete_records import delete_records
+from mockbroker.handlers.list_offsets import list_offsets
+from mockbroker.handlers.produce import produce
+from mockbroker.handlers.slices import PARTITIONS_PER_SLICE
+from mockbroker.handlers.write_txn_markers import write_txn_markers
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from mockbroker_protocol.messages.initialize_share_group_state import (
+    InitializeShareGroupStateRequest,
+    InitializeStateData,
+)
+from mockbroker_protocol.messages.initialize_share_group_state import (
+    PartitionData as InitialState,
+)
+from mockbroker_protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from mockbroker_protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from tests.support.requests import Node, batch_of, done, produce_request
+from tests.support.share_node import ShareNode
+from tests.support.share_states import read_request
+from tests.support.txn_node import TxnNode
+
+COUNT = 2 * PARTITIONS_PER_SLICE + 100
+E = ErrorCode
+
+
+@pytest.fixture
+def node() -> Node:
+    node = Node()
+    node.topic(partitions=COUNT)
+    return node
+
+
+def written(node: Node, topic: str = "t") -> int:
+    """How many partitions of the topic have records."""
+    return sum(1 for each in node.cluster.topics[topic].partitions if each.log_end_offset)
+
+
+def turn(node: Node) -> None:
+    """What an event loop does between two requests."""
+    node.cluster.runtime.timers.run_due(node.now_ms)
+
+
+def slices(node: Node, reply: Any, measure: Callable[[], int]) -> list[int]:
+    """What `measure` says after each slice, up to the answer."""
+    found = [measure()]
+    while isinstance(reply, Parked) and not reply.done:
+        turn(node)
+        found.append(measure())
+        assert len(found) < COUNT
+    return found
+
+
+def produce_to_all(node: Node, acks: int = -1) -> Any:
+    batch = batch_of(b"v")
+    request = produce_request({("t", index): batch for index in range(COUNT)}, acks=acks)
+    return produce(node.ctx(9), request)
+
+
+def test_batches_are_appended_in_slices(node: Node) -> None:
+    reply = produce_to_all(node)
+    assert slices(node, reply, lambda: written(node)) == [500, 1000, 1100, 1100]
+    (topic,) = done(reply).responses
+    assert [each.index for each in topic.partition_responses] == list(range(COUNT))
+    assert {(each.error_code, each.base_offset) for each in topic.partition_responses} == {(0, 0)}
+
+
+def test_without_acks_there_is_no_answer_in_the_end_either(node: Node) -> None:
+    reply = produce_to_all(node, acks=0)
+    slices(node, reply, lambda: 0)
+    assert reply.response is NO_RESPONSE
+    assert written(node) == COUNT
+
+
+def test_a_topic_that_is_deleted_between_two_slices_is_unknown_from_then_on(node: Node) -> None:
+    reply = produce_to_all(node)
+    node.cluster.delete_topic("t")
+    slices(node, reply, lambda: 0)
+    (topic,) = done(reply).responses
+    errors = [each.error_code for each in topic.partition_responses]
+    missing = E.UNKNOWN_TOPIC_OR_PARTITION
+    assert errors == [0] * PARTITIONS_PER_SLICE + [missing] * (COUNT - PARTITIONS_PER_SLICE)
+
+
+def test_a_client_that_is_gone_ends_the_work(node: Node) -> None:
+    ctx = node.ctx(9)
+    batch = batch_of(b"v")
+    produce(ctx, produce_request({("t", index): batch for index in range(COUNT)}))
+    ctx.connection.closed = True
+    turn(node)
+    assert written(node) == PARTITIONS_PER_SLICE
+
+
+def test_many_batches_wait_for_the_replicas_as_one(node: Node) -> None:
+    """With acks=all the answer comes when the last of them is replicated."""
+    node = Node(racks=(None, None))
+    partition = node.topic(partitions=COUNT)
+    node.cluster.replication.hold(partition, 2)
+    reply = produce_to_all(node)
+    for _ in range(5):
+        turn(node)
+    assert not reply.done
+    node.cluster.replication.release(partition, 2)
+    turn(node)
+    (topic,) = done(reply).responses
+    assert {each.error_code for each in topic.partition_responses} == {0}
+
+
+def test_records_are_deleted_in_slices(node: Node) -> None:
+    slices(node, produce_to_all(node), lambda: 0)
+    wanted = [DeleteRecordsPartition(index, -1) for index in range(COUNT)]
+    request = DeleteRecordsRequest([DeleteRecordsTopic("t", wanted)], 1000)
+    reply = delete_records(node.ctx(2, key=ApiKey.DELETE_RECORDS), request)
+
+    def deleted() -> int:
+        return sum(1 for each in node.cluster.topics["t"].partitions if each.log_start_offset)
+
+    assert slices(node, reply, deleted) == [499, 999, 1100]
+    (topic,) = done(reply).topics
+    assert {(each.error_code, each.low_watermark) for each in topic.partitions} == {(0, 1)}
+
+
+def test_offsets_are_listed_in_slices(node: Node) -> None:
+    """The first half is named twice: refused, each once."""
+    wanted = [ListOffsetsPartition(index, -1, -1) for index in (*range(COUNT), *range(COUNT // 2))]
+    request = ListOffsetsRequest(-1, 0, [ListOffsetsTopic("t", wanted)])
+    reply = list_offsets(node.ctx(7, key=ApiKey.LIST_OFFSETS), request)
+    assert len(slices(node, reply, lambda: 0)) == 4
+    (topic,) = done(reply).topics
+    errors = [(each.partition_index, each.error_code) for each in topic.partitions]
+    half = COUNT // 2
+    assert errors == [
+        (index, E.INVALID_REQUEST if index < half else E.NONE) for index in range(COUNT)
+    ]
+
+
+def transaction(node: TxnNode) -> Any:
+    """A transaction with a record in every partition."""
+    txn = node.txn()
+    assert txn.add(*range(COUNT), topic="many") == E.NONE
+    return txn
+
+
+@pytest.fixture
+def txn_node() -> TxnNode:
+    node = TxnNode()
+    node.topic("many", COUNT)
+    return node
+
+
+def markers(node: TxnNode) -> int:
+    return written(node, "many")
+
+
+def test_the_markers_of_an_end_are_sent_in_slices(txn_node: TxnNode) -> None:
+    txn = transaction(txn_node)
+    assert txn.end().error_code == E.NONE
+    found = [markers(txn_node)]
+    while txn.state != "CompleteCommit":
+        turn(txn_node)
+        found.append(markers(txn_node))
+    assert found[-1] == COUNT
+    assert len(found) > COUNT // PARTITIONS_PER_SLICE
+
+
+def test_a_paused_coordinator_sends_the_rest_of_its_markers_when_it_goes_on(
+    txn_node: TxnNode,
+) -> None:
+    txn = transaction(txn_node)
+    assert txn.end().error_code == E.NONE
+    while not markers(txn_node):
+        turn(txn_node)
+    sent = markers(txn_node)
+    assert sent < COUNT
+    txn_node.cluster.pause_broker(txn.broker, fence_after_ms=3_600_000)
+    for _ in range(5):
+        turn(txn_node)
+    assert markers(txn_node) == sent
+    txn_node.cluster.resume_broker(txn.broker)
+    for _ in range(10):
+        turn(txn_node)
+    assert (markers(txn_node), txn.state) == (COUNT, "CompleteCommit")
+
+
+def test_markers_of_an_administrator_are_written_in_slices(txn_node: TxnNode) -> None:
+    topic = WritableTxnMarkerTopic("many", list(range(COUNT)))
+    marker = WritableTxnMarker(
+        producer_id=7, producer_epoch=0, transaction_result=False, topics=[topic]
+    )
+    ctx = txn_node.ctx(1, key=ApiKey.WRITE_TXN_MARKERS)
+    reply = write_txn_markers(ctx, WriteTxnMarkersRequest([marker]))
+    assert len(slices(txn_node, reply, lambda: markers(txn_node))) > COUNT // PARTITIONS_PER_SLICE
+    (line,) = done(reply).markers
+    assert {each.error_code for topic in line.topics for each in topic.partitions} == {0}
+    assert markers(txn_node) == COUNT
+
+
+def test_share_states_are_sent_and_handled_in_slices() -> None:
+    node = ShareNode()
+    topic_id = node.topic("many", COUNT).topic.topic_id
+    data = InitializeStateData(topic_id, [InitialState(index, 1, 5) for index in range(COUNT)])
+    request = InitializeShareGroupStateRequest("g", [data])
+    persister = node.cluster.brokers[1].share_persister
+    answers: list[Any] = []
+    persister.send(INITIALIZE, request, answers.append)
+    turns = 0
+    while not answers:
+        turn(node)
+        turns += 1
+    assert turns == 1  # after the first flight, which is answered at once
+    (topic,) = answers[0].results
+    assert sorted((each.partition, each.error_code) for each in topic.partitions) == [
+        (index, E.NONE) for index in range(COUNT)
+    ]
+    read = read_request(topic_id, *range(COUNT))
+    handled: list[Any] = []
+    node.cluster.brokers[1].share_coordinator.handle(READ, read, handled.append)
+    assert not handled
+    turn(node)
+    turn(node)
+    (topic,) = handled[0].results
+    assert {each.start_offset for each in topic.partitions} == {5}
