@@ -148,6 +148,10 @@ def uvarint(value: int) -> bytes:
     """Encode 0 ≤ value < 2³¹ as an unsigned varint."""
     if not 0 <= value < 0x8000_0000:
         raise Refused
+    return _unsigned(value)
+
+
+def _unsigned(value: int) -> bytes:
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -164,10 +168,13 @@ def string_length(size: int) -> bytes:
 
 
 def tag_section(bodies: dict[int, bytes]) -> bytes:
-    """The bytes of a tagged section with these fields, in the order of their tags."""
+    """The bytes of a tagged section with these fields, in the order of their tags.
+
+    A tag of 32 bits is read as a negative number, as in Java, and written as it was.
+    """
     out = [uvarint(len(bodies))]
     for tag, body in sorted(bodies.items()):
-        out += (uvarint(tag), uvarint(len(body)), body)
+        out += (_unsigned(tag & 0xFFFF_FFFF), uvarint(len(body)), body)
     return b"".join(out)
 
 

@@ -10,7 +10,6 @@ import time
 from tests.fuzz.engine import Finding, run_inputs, shrunk
 from tests.fuzz.targets.all import TARGETS
 
-
 MEMORY_BYTES_MAX = 4 << 30
 """The address space of a process. An input that would take more is a finding, with a traceback."""
 

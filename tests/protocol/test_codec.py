@@ -308,6 +308,15 @@ def test_what_kafkas_own_reader_lets_pass_passes(
     assert end == len(data) // 2
 
 
+def test_a_tag_of_32_bits_survives() -> None:
+    """Java reads it as a negative number."""
+    codec = request_codec(ApiKey.API_VERSIONS, 3)
+    data = bytes.fromhex("0278" + "0278" + "01" + "99c5ad810f" + "0161")
+    request, _ = codec.decode(data)
+    assert request.unknown_tags == {-265_592_167: b"a"}
+    assert b"".join(codec.encode(request)) == data
+
+
 def test_any_negative_length_is_null_where_null_is_allowed() -> None:
     """Kafka's readers ask whether a length is negative, not whether it is -1."""
     assert request_codec(ApiKey.METADATA, 1).decode(b"\xff\xff\xff\xfb") == (

@@ -105,7 +105,7 @@ def parse_marker(record: Record) -> EndTransactionMarker:
 
 def read_control(header: BatchHeader, batch: Buffer) -> Record:
     """The one record of a control batch. Raises `InvalidRecordError` if it has another number."""
-    records = list(iter_records(header, batch))
-    if len(records) != 1:
-        raise InvalidRecordError(57, f"a control batch of {len(records)} records")
-    return records[0]
+    if header.count != 1:
+        raise InvalidRecordError(57, f"a control batch of {header.count} records")
+    (record,) = iter_records(header, batch)
+    return record

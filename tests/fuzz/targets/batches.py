@@ -124,7 +124,8 @@ class Batches(Target):
         return _rebuilt(rng, seed)
 
     def check(self, data: bytes) -> None:
-        for version in (3, 9):
+        # Each opens, validates and reads the batch again: a large one takes its time.
+        for version in (3, 9) if len(data) <= INPUT_BYTES_MAX else (9,):
             try:
                 header, batch, _ = open_records(memoryview(bytearray(data)), version)
             except ApiError:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from mockbroker_protocol.codec import EXPLAINED_BYTES_MAX, Codec
 from mockbroker_protocol.composites import ArrayOf, Maybe, Shaped
 from mockbroker_protocol.declarations import messages_of, module_names, schema_module
-from mockbroker_protocol.exceptions import DecodeError
+from mockbroker_protocol.exceptions import DecodeError, StringTooLongError
 from mockbroker_protocol.primitives import Sized, read_uvarint
 from mockbroker_protocol.tags import TagSection
 from tests.fuzz.engine import SEED_STRIDE, Target
@@ -26,7 +26,7 @@ from tests.fuzz.mutate import mutated
 from tests.fuzz.work import MEMORY_BYTES_MIN, Broken
 from tests.support.populated import Populator
 
-ELEMENTS_MAX = 50_000  # mockbroker.request.elements.max
+ELEMENTS_MAX = 20_000  # mockbroker.request.elements.max
 ELEMENT_BYTES = 512
 INPUT_BYTES_MAX = 64 * 1024
 _INDEX_BYTES = 2
@@ -181,7 +181,13 @@ class Codecs(Target):
             return
         if not 0 <= end <= len(message):
             raise Broken(f"decoded {end} bytes of {len(message)}")
-        again, _ = codec.decode(b"".join(codec.encode(decoded)))
+        try:
+            encoded = b"".join(codec.encode(decoded))
+        except StringTooLongError:
+            if "\ufffd" in repr(decoded):
+                return  # for one byte that is no UTF-8, Java's replacement has three
+            raise
+        again, _ = codec.decode(encoded)
         if again != decoded and not _has_nan(decoded):
             raise Broken("what was decoded does not survive encoding")
 
