@@ -24,7 +24,7 @@ class JavaHashMap(MutableMapping[K, V], Generic[K, V]):
     removed meanwhile.
     """
 
-    __slots__ = ("_buckets", "_hash_of", "_size", "_table")
+    __slots__ = ("_buckets", "_computed", "_hash_of", "_size", "_table")
 
     def __init__(self, hash_of: Callable[[K], int], capacity: int = _BUCKETS_MIN) -> None:
         """`capacity` is the constructor's argument in Java, rounded up to a power of two."""
@@ -32,29 +32,39 @@ class JavaHashMap(MutableMapping[K, V], Generic[K, V]):
         self._buckets = 1 << max(capacity - 1, 0).bit_length()
         self._size = 0
         self._table: dict[int, dict[K, V]] = {}
+        # Those of `compute_if_absent`, the first ones of their buckets in reverse. Their number in
+        # a bucket is up to the clients, so that a new one must not move the others.
+        self._computed: dict[int, dict[K, V]] = {}
 
     def __getitem__(self, key: K) -> V:
-        return self._table[self._bucket(key)][key]
+        return self._part(key)[key]
 
     def __setitem__(self, key: K, value: V) -> None:
-        bucket = self._table.setdefault(self._bucket(key), {})
-        self._size += key not in bucket
-        bucket[key] = value
+        part = self._part(key)
+        self._size += key not in part
+        part[key] = value
         if self._is_full():
             self._double()
+
+    def _part(self, key: K) -> dict[K, V]:
+        """The part of the key's bucket that has it, or would have it."""
+        index = self._bucket(key)
+        computed = self._computed.get(index)
+        if computed is not None and key in computed:
+            return computed
+        return self._table.setdefault(index, {})
 
     def compute_if_absent(self, key: K, make: Callable[[], V]) -> V:
         """The value of a key; a new one comes first in its bucket, in a table that grows only with
         the next key.
         """
-        found = self._table.get(self._bucket(key), {})
-        if key in found:
-            return found[key]
+        part = self._part(key)
+        if key in part:
+            return part[key]
         if self._is_full():
             self._double()
-        index = self._bucket(key)
         value = make()
-        self._table[index] = {key: value, **self._table.get(index, {})}
+        self._computed.setdefault(self._bucket(key), {})[key] = value
         self._size += 1
         return value
 
@@ -62,11 +72,16 @@ class JavaHashMap(MutableMapping[K, V], Generic[K, V]):
         return self._size * 4 > self._buckets * 3
 
     def __delitem__(self, key: K) -> None:
-        del self._table[self._bucket(key)][key]
+        del self._part(key)[key]
         self._size -= 1
 
     def __iter__(self) -> Iterator[K]:
-        return iter([key for index in sorted(self._table) for key in self._table[index]])
+        return iter([key for key, _ in self._entries()])
+
+    def _entries(self) -> Iterator[tuple[K, V]]:
+        for index in sorted(self._table.keys() | self._computed.keys()):
+            yield from reversed(self._computed.get(index, {}).items())
+            yield from self._table.get(index, {}).items()
 
     def __len__(self) -> int:
         return self._size
@@ -75,9 +90,9 @@ class JavaHashMap(MutableMapping[K, V], Generic[K, V]):
         return _spread(self._hash_of(key)) & (self._buckets - 1)
 
     def _double(self) -> None:
-        former = [entry for index in sorted(self._table) for entry in self._table[index].items()]
+        former = list(self._entries())
         self._buckets *= 2
-        self._table = {}
+        self._table, self._computed = {}, {}
         for key, value in former:
             self._table.setdefault(self._bucket(key), {})[key] = value
 

@@ -12,6 +12,7 @@ from mockbroker.core.hashing.java_hash_map import (
     hash_order,
     hash_set_order,
 )
+from tests.support.cpu_limit import cpu_limit
 
 
 def own(key: int) -> int:
@@ -39,6 +40,29 @@ def test_the_table_doubles_above_three_quarters_and_never_shrinks() -> None:
 def test_a_capacity_is_rounded_up_to_a_power_of_two() -> None:
     assert capacity_for(20) == 29
     assert list(JavaHashSet(own, [20, 4], capacity_for(20))) == [4, 20]
+
+
+def test_computed_and_added_keys_of_one_bucket() -> None:
+    table: JavaHashMap[int, int] = JavaHashMap(own)
+    table[1] = 0
+    for key in (17, 33):
+        table.compute_if_absent(key, lambda: 7)
+    table[49] = 0
+    table[17] = 8
+    assert list(table.items()) == [(33, 7), (17, 8), (1, 0), (49, 0)]
+    del table[33]
+    assert list(table) == [17, 1, 49]
+    assert table.compute_if_absent(49, lambda: 9) == 0
+
+
+def test_keys_that_share_a_bucket_are_no_more_work() -> None:
+    """A client chooses the numbers of its partitions. Each key moved all others: 1.2 billion."""
+    table: JavaHashMap[int, None] = JavaHashMap(own)
+    keys = [number << 16 | number for number in range(50_000)]
+    with cpu_limit(5.0, AssertionError("each key moves the others")):
+        for key in keys:
+            table.compute_if_absent(key, lambda: None)
+    assert len(table) == len(keys)
 
 
 def test_it_is_a_map() -> None:
