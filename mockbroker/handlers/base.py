@@ -8,7 +8,8 @@ watcher, a timer or a group, while the connection waits. Handlers never wait and
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -258,6 +259,19 @@ class RequestContext:
     def client_id(self) -> str:
         """The client id; a null one is the empty string, as in Kafka."""
         return self.header.client_id or ""
+
+    @contextmanager
+    def as_cause(self) -> Iterator[None]:
+        """Journal events of the block are caused by this request, though others came meanwhile."""
+        journal = self.cluster.runtime.journal
+        if journal is None:
+            yield
+            return
+        former, journal.cause_seq = journal.cause_seq, self.seq
+        try:
+            yield
+        finally:
+            journal.cause_seq = former
 
     def refusal(self, request: Any, error: ErrorCode, message: str | None = None) -> Any:
         """The API's error response (`error_responses`)."""

@@ -46,7 +46,7 @@ MATCHES_MAX = 10 * MAX_RECORDS_PER_USER_OP
 )
 def delete_acls(
     ctx: RequestContext, request: DeleteAclsRequest
-) -> Parked[DeleteAclsResponse] | Outcome:
+) -> DeleteAclsResponse | Parked[DeleteAclsResponse] | Outcome:
     """Delete the matches of each filter; a binding that matches two filters is in both results."""
     if any(has_unknown(*filter_codes(wanted)) for wanted in request.filters):
         return CLOSE_CONNECTION

@@ -11,7 +11,7 @@ from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import each_row, on_topic
 from mockbroker.handlers.base import Parked, api
 from mockbroker.handlers.refusals import Refusal
-from mockbroker.handlers.slices import PARTITIONS_PER_SLICE, settled, sliced
+from mockbroker.handlers.slices import PARTITIONS_PER_SLICE, in_slices, settled
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.delete_records import (
     DeleteRecordsPartitionResult,
@@ -50,7 +50,7 @@ def delete_records(
     ctx: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse | Parked[DeleteRecordsResponse]:
     """Raise each log start offset; the response has the low watermark of each partition."""
-    return sliced(ctx, request, _delete(ctx, request))
+    return in_slices(ctx, request, _delete(ctx, request))
 
 
 def _delete(

@@ -15,7 +15,7 @@ from mockbroker.core.replication.partition import Partition
 from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import each_row, on_topic
 from mockbroker.handlers.base import Parked, api
-from mockbroker.handlers.slices import PARTITIONS_PER_SLICE, sliced
+from mockbroker.handlers.slices import PARTITIONS_PER_SLICE, in_slices
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -72,7 +72,7 @@ def list_offsets(
     ctx: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse | Parked[ListOffsetsResponse]:
     """Answer each partition once; a partition named twice is refused."""
-    return sliced(ctx, request, _list(ctx, request))
+    return in_slices(ctx, request, _list(ctx, request))
 
 
 def _list(

@@ -214,8 +214,12 @@ class _ShareFetch:
         for target in targets[start:end]:
             self._add_share_partition(target, shares, reader.errors)
         if end < len(targets):
-            timers = self._ctx.cluster.runtime.timers
-            timers.call_soon(partial(self._open, targets, end, shares, reader))
+
+            def go_on() -> None:
+                with self._ctx.as_cause():
+                    self._open(targets, end, shares, reader)
+
+            self._ctx.cluster.runtime.timers.call_soon(go_on)
             return
         if len(reader.errors) == len(targets):
             self._take_fetched(reader.read())

@@ -35,22 +35,30 @@ def settled(reply: Parked[R]) -> Generator[Parked[Any] | None, None, R]:
     return reply.response
 
 
-def sliced(
-    ctx: RequestContext, request: Any, work: Generator[Parked[Any] | None, None, R]
-) -> R | Parked[R]:
-    """The response of `work`, at once if it has one slice only (`in_slices`)."""
-    reply = in_slices(ctx, request, work)
-    return reply.response if reply.done else reply
-
-
 def in_slices(
     ctx: RequestContext, request: Any, work: Generator[Parked[Any] | None, None, R]
-) -> Parked[R]:
-    """The response that `work` returns, or the error response for what it raises.
+) -> R | Parked[R]:
+    """The response that `work` returns: at once if it has one slice only.
 
     `work` yields None between two slices, and a parked reply to wait for it. It ends with the
-    client's connection. All slices count for a quota of handler time.
+    client's connection. All slices count for a quota of handler time. What the first slice raises
+    is raised here; for what a later one raises, the response is the API's error response.
     """
+    try:
+        awaited = next(work)
+    except StopIteration as end:
+        response: R = end.value
+        return response
+    return _going_on(ctx, request, work, awaited)
+
+
+def _going_on(
+    ctx: RequestContext,
+    request: Any,
+    work: Generator[Parked[Any] | None, None, R],
+    first: Parked[Any] | None,
+) -> Parked[R]:
+    """Wait for `first`, and go on."""
     reply: Parked[Any] = Parked()
 
     def go_on() -> None:
@@ -60,20 +68,25 @@ def in_slices(
         usage = ctx.usage
         started_ns = 0 if usage is None else usage.now_ns()
         awaited, response = None, _UNFINISHED
-        try:
-            awaited = next(work)
-        except StopIteration as end:
-            response = end.value
-        except Exception as error:
-            response = ctx.failure(request, error)
+        with ctx.as_cause():
+            try:
+                awaited = next(work)
+            except StopIteration as end:
+                response = end.value
+            except Exception as error:
+                response = ctx.failure(request, error)
         if usage is not None:
             usage.spent_ns += usage.now_ns() - started_ns
-        if response is not _UNFINISHED:
+        if response is _UNFINISHED:
+            go_on_after(awaited)
+        else:
             reply.complete(response)
-        elif awaited is None:
+
+    def go_on_after(awaited: Parked[Any] | None) -> None:
+        if awaited is None:
             ctx.cluster.runtime.timers.call_soon(go_on)
         else:
             awaited.on_complete = go_on
 
-    go_on()
+    go_on_after(first)
     return reply

@@ -42,7 +42,7 @@ VERSION_SINCE = 2
 )
 def write_txn_markers(
     ctx: RequestContext, request: WriteTxnMarkersRequest
-) -> Parked[WriteTxnMarkersResponse]:
+) -> WriteTxnMarkersResponse | Parked[WriteTxnMarkersResponse]:
     """Append the markers; answer when all are replicated."""
     return in_slices(ctx, request, _write(ctx, request))
 

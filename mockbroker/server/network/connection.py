@@ -308,14 +308,8 @@ class Connection(FrameReader):
 
     def handle_late(self, context: RequestContext, request: object, route: Route) -> object:
         """As `handle`, for a request that rules have kept: others were handled meanwhile."""
-        journal = self._journal
-        if journal is None:
+        with context.as_cause():
             return self.handle(context, request, route)
-        former, journal.cause_seq = journal.cause_seq, context.seq
-        try:
-            return self.handle(context, request, route)
-        finally:
-            journal.cause_seq = former
 
     def _faulted(
         self, fired: Fired, context: RequestContext, route: Route, started_ns: int

@@ -17,7 +17,13 @@ from mockbroker.core.faults.engine import FaultEngine, Fired
 from mockbroker.core.journal.journal import Journal
 from mockbroker.core.journal.verify import JournalGapError
 from mockbroker.core.validation import ValidationError
+from mockbroker.handlers.slices import PARTITIONS_PER_SLICE
 from mockbroker_protocol.messages.metadata import MetadataRequest
+from mockbroker_protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from tests.support.librdkafka import TIMEOUT_S
 
 RECORDS = 5
@@ -353,3 +359,18 @@ def test_conditions_count_back_from_now_on_the_clusters_clock(mock_kafka: Cluste
     assert mock_kafka.journal.events(kind="append", within_ms="30m") == []
     mock_kafka.journal.never(kind="append", within_ms="30m")
     mock_kafka.journal.exactly(1, kind="append", within_ms="2h")
+
+
+def test_events_of_every_slice_have_the_request_as_their_cause() -> None:
+    """A request for very many partitions is handled in slices."""
+    count = 2 * PARTITIONS_PER_SLICE + 100
+    marker = WritableTxnMarker(
+        producer_id=7, topics=[WritableTxnMarkerTopic("many", list(range(count)))]
+    )
+    with Cluster(brokers=1, topics={"many": count}) as cluster:
+        with Connection(*cluster.endpoint(1), "raw") as connection:
+            connection.send(WriteTxnMarkersRequest([marker]), 1)
+        (request,) = cluster.journal.events(kind="request", api="WriteTxnMarkers")
+        markers = cluster.journal.events(kind="marker")
+        assert len(markers) == count
+        assert {each.cause_seq for each in markers} == {request.seq}

@@ -10,7 +10,7 @@ from tests.simulation.planted.planting import Planting, planted, rewritten
 @planted("A retry is written down as one more append.", audited=True)
 def retries_are_noted_as_appends() -> Planting:
     return rewritten(
-        produce._append_all,
+        produce._append,
         "if journal is not None and not result.duplicate:",
         "if journal is not None:",
     )

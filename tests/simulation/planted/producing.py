@@ -10,7 +10,7 @@ from tests.simulation.planted.planting import Planting, planted, rewritten
 @planted("A Produce with acks=all is acknowledged as soon as the leader has its batches.")
 def acks_all_waits_for_nobody() -> Planting:
     return rewritten(
-        produce._append_all,
+        produce._append,
         "if acks == ACKS_ALL and partition.high_watermark <= result.last_offset:",
         "if acks == ACKS_ALL and partition.high_watermark < 0:",
     )
@@ -19,7 +19,7 @@ def acks_all_waits_for_nobody() -> Planting:
 @planted("An acknowledgement waits for all but the last record of a batch.")
 def acks_all_misses_the_last_record() -> Planting:
     return rewritten(
-        produce._append_all,
+        produce._append,
         "ProducePartitionStatus(partition, result.last_offset + 1, entry.response)",
         "ProducePartitionStatus(partition, result.last_offset, entry.response)",
     )
@@ -28,7 +28,7 @@ def acks_all_misses_the_last_record() -> Planting:
 @planted("An acknowledgement waits for one record too many.")
 def acks_all_waits_for_the_next() -> Planting:
     return rewritten(
-        produce._append_all,
+        produce._append,
         "ProducePartitionStatus(partition, result.last_offset + 1, entry.response)",
         "ProducePartitionStatus(partition, result.last_offset + 2, entry.response)",
     )
@@ -37,7 +37,7 @@ def acks_all_waits_for_the_next() -> Planting:
 @planted("A retry is acknowledged although the first attempt is not replicated yet.")
 def retries_are_acknowledged_at_once() -> Planting:
     return rewritten(
-        produce._append_all,
+        produce._append,
         "if acks == ACKS_ALL and partition.high_watermark <= result.last_offset:",
         "if not result.duplicate and acks == ACKS_ALL "
         "and partition.high_watermark <= result.last_offset:",
@@ -65,7 +65,7 @@ def followers_append() -> Planting:
 @planted("A Produce that waits is not answered when its time is up.")
 def waiting_produce_has_no_timeout() -> Planting:
     return rewritten(
-        produce._append_all,
+        produce._answer,
         "ctx.now_ms + request.timeout_ms",
         "ctx.now_ms + request.timeout_ms + 10**9",
     )
@@ -82,4 +82,4 @@ def first_partition_answers() -> Planting:
 
 @planted("An append completes no waiting request.")
 def appends_complete_nothing() -> Planting:
-    return rewritten(produce._append_all, "partition.notify()", "pass")
+    return rewritten(produce._append, "partition.notify()", "pass")

@@ -42,7 +42,7 @@ export function Entry({ seq, answer = null, version = 0, onClose, linkOf }) {
   const other = useGet(answerSeq === null ? null : `/v1/journal/entries/${answerSeq}`);
   const first = entry.data?.events[0];
   const isRequest = first?.kind === 'request' || first?.kind === 'hop';
-  useEffect(() => setSide('request'), [seq]);
+  useLayoutEffect(() => setSide('request'), [seq]);
   return html`<${Panel} title=${first ? headOf(first) : `Entry ${seq}`} note=${`entry ${seq}`} actions=${html`
       <button class="small" onClick=${() => travel(seq)} title="All pages show the cluster as it was after this entry">
         Go to this moment</button>
