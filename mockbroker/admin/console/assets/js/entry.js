@@ -1,7 +1,7 @@
 // One entry of the journal, opened: its fields and their bytes, what caused it and what it caused,
 // and which rules fired. The timeline and the audit show it.
 
-import { html, useEffect, useMemo, useRef, useState } from './preact.js';
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from './preact.js';
 import { get } from './api.js';
 import { href, travel } from './store.js';
 import { Badge, Empty, ErrorLine, Facts, Icon, Panel, Tabs, bytes, clock, count, duration } from './ui.js';

@@ -4,7 +4,7 @@
 // (the page says how many requests are left out). At a moment of the time slider it shows what
 // came before. `#/timeline?seq=N` opens an entry.
 
-import { html, useEffect, useMemo, useRef, useState } from '../preact.js';
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../preact.js';
 import { connection, get } from '../api.js';
 import { href, setParams, theme, useKeys, useMoment, useStore } from '../store.js';
 import { Badge, Choice, Empty, ErrorLine, Icon, Table, bytes, clock, colour, count, duration, number, useWidth } from '../ui.js';
