@@ -323,6 +323,8 @@ class _ShareFetch:
 
     def _add_acknowledged(self, response: ShareFetchResponse) -> None:
         """Put the results of the acknowledgements beside those of the fetch."""
+        if not self._acknowledged:
+            return
         topics = {topic.topic_id: topic for topic in response.responses}
         rows = {
             (topic.topic_id, data.partition_index): data

@@ -27,6 +27,7 @@ def files_of_tests() -> list[object]:
     return [pytest.param(name, marks=MARKS.get(name, [])) for name in sorted(names - BY_THE_PAGE)]
 
 
+@pytest.mark.slow
 @pytest.mark.covers("S346")
 @pytest.mark.timeout(TIMEOUT_S)
 @pytest.mark.parametrize("name", files_of_tests())

@@ -94,11 +94,27 @@ SHOWN = {
     "docs/explanation/exactly-once.md": ("S172", "S246", "S249", "S255"),
 }
 
+# Pages whose examples take more than ten seconds.
+LONG = (
+    "docs/cookbook/clients.md",
+    "docs/cookbook/cluster.md",
+    "docs/cookbook/queues.md",
+    "docs/explanation/exactly-once.md",
+    "docs/howto/applications.md",
+    "docs/howto/pytest.md",
+)
+
 
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=pytest.mark.covers(*SHOWN.get(name_of(page), ())))
+        pytest.param(
+            page,
+            marks=(
+                pytest.mark.covers(*SHOWN.get(name_of(page), ())),
+                *((pytest.mark.slow,) if name_of(page) in LONG else ()),
+            ),
+        )
         for page in RUNNABLE
     ],
     ids=name_of,

@@ -99,7 +99,9 @@ def depose(kafka: SparkKafka, node: int) -> None:
 
 
 @pytest.mark.covers("S338")
-@pytest.mark.parametrize("fail", [kill, shut_down, pause, depose])
+@pytest.mark.parametrize(
+    "fail", [kill, shut_down, pytest.param(pause, marks=pytest.mark.slow), depose]
+)
 def test_a_query_goes_on_when_a_leader_is_lost(
     job: Job, fail: Callable[[SparkKafka, int], None]
 ) -> None:

@@ -408,6 +408,7 @@ def day() -> Iterator[Day]:
             reading.close()
 
 
+@pytest.mark.slow
 @pytest.mark.covers("S48", "S69", "S77", "S194", "S195")
 def test_every_record_of_a_day_has_the_fate_that_the_rules_give_it(
     day: Day, tmp_path: Path

@@ -147,6 +147,7 @@ def test_a_broker_that_left(inputs: Inputs) -> None:
     assert states == ["SHUTTING_DOWN", "SHUTDOWN"]
 
 
+@pytest.mark.slow
 def test_the_same_audit_over_topics(
     spark: SparkSession, kafka: Cluster, told_by_admin: list[LagView]
 ) -> None:
@@ -163,6 +164,7 @@ def test_the_same_audit_over_topics(
     assert told[0] == (3, 5)  # the record of the aborted transaction is not read
 
 
+@pytest.mark.slow
 def test_tables_that_grow_are_told_as_they_grow(spark: SparkSession, tmp_path: Path) -> None:
     """Broken orders are appended once; ends and positions are those of the last row."""
     mark = {**PLACE, "broker": 1, "leader_epoch": 0, "log_start_offset": 0}
