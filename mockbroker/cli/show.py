@@ -54,6 +54,9 @@ def show(api: AdminClient, what: str, arguments: tuple[str, ...], as_json: bool)
     if what == "network":
         found = list(_links(found))
     rows: list[dict[str, Any]] = found if isinstance(found, list) else [found]
+    if not rows:
+        click.echo(f"no {what.replace('-', ' ')}", err=True)
+        return
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = [name.replace("_", " ").upper() for name in names]
     print_table(columns, [[_cell(row.get(name)) for name in names] for row in rows])

@@ -217,6 +217,8 @@ def test_what_is_there_is_shown(kafka: Cluster, run: Run) -> None:
         "there is no topic 'nobody'" in run("show", "partitions", "topic=nobody", status=1).output
     )
     assert "'everything' is not one of" in run("show", "everything", status=2).output
+    nothing = run("show", "open-transactions")
+    assert (nothing.stdout, nothing.stderr) == ("", "no open transactions\n")
 
 
 def cells_of(table: str) -> list[list[str]]:
