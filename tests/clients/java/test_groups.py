@@ -127,9 +127,10 @@ def test_a_static_member_comes_back_without_a_rebalance(java: Steps) -> None:
 
 
 def test_a_second_member_of_the_same_instance_id_fences_the_first(java: Steps) -> None:
+    """It learns that from its commit here: after a fenced heartbeat a commit fails otherwise."""
     topic = java.topic(partitions=1)
     group = java.unique("group")
-    first = member(java, group, [topic], group_instance_id="only")
+    first = member(java, group, [topic], group_instance_id="only", heartbeat_interval_ms=30_000)
     java.settle(first, partitions=1)
     second = member(java, group, [topic], group_instance_id="only")
     java.settle(second, partitions=1)
