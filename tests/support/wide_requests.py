@@ -25,6 +25,7 @@ from mockbroker_protocol.declare import (
     TOPIC_NAME,
     TRANSACTIONAL_ID,
     Array,
+    Entity,
     Field,
     FieldType,
     Scalar,
@@ -170,7 +171,7 @@ class WideRequest:
             return number if is_inner else 0
         if names is GROUP_ID:
             return GROUP if is_inner or len(self._path) == 0 else f"{GROUP}-{number}"
-        if names in _OF_ENTITY:
+        if isinstance(names, Entity) and names in _OF_ENTITY:
             return _OF_ENTITY[names]
         if field.name in _PLAIN:
             return _PLAIN[field.name]
