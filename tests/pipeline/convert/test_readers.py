@@ -166,6 +166,25 @@ def test_the_group_of_a_connection_is_that_of_its_find_coordinator(kafka):
         member.close()
 
 
+def test_a_fetch_on_the_connection_of_heartbeats_is_nobody_elses(kafka):
+    """Its member has lost the partition to another one of the group, which did not fetch."""
+    fill(kafka)
+    first, second = Consumer(kafka, "g1", "m1"), Consumer(kafka, "g1", "m2")
+    for member in (first, second, first):
+        member.heartbeat()
+    (place,) = [
+        ("t", row["partition"])
+        for row in tables_of(kafka).rows("assignments", group="g1", member="m2")
+    ]
+    fetch_by(first.coordinator, 0, place)
+    rows = tables_of(kafka).rows("fetches", topic="t", partition=place[1])
+    assert [(row["group"], row["member"], row["candidates"]) for row in rows] == [
+        (None, None, None)
+    ]
+    first.close()
+    second.close()
+
+
 def test_a_fetch_of_a_partition_that_a_member_never_held_tells_the_others(kafka):
     """Its connection is then known, also for the partitions that both hold."""
     fill(kafka)
