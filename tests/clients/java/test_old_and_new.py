@@ -9,6 +9,7 @@ import pytest
 from mockbroker import Cluster
 from tests.clients.java.steps import Peer
 from tests.support.java_pipe import JavaPipe
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.java
 
@@ -24,8 +25,9 @@ def client(request: pytest.FixtureRequest) -> Iterator[JavaPipe]:
 def round_trip(client: JavaPipe, bootstrap: str, compression: str, idempotent: str) -> None:
     """Create a topic, produce to it, and read it in a group that goes on where it stopped."""
     topic = f"{client.pom}-{compression}-{idempotent}"
-    made = client.ask_one("create", bootstrap=bootstrap, topic=topic, partitions=1)
-    assert topic in made["topics"]
+    client.ask_one("create", bootstrap=bootstrap, topic=topic, partitions=1)
+    # The metadata of a real broker may follow a little later.
+    wait_until(lambda: topic in client.ask_one("topics", bootstrap=bootstrap)["topics"])
 
     def produce(values: list[str]) -> list[int]:
         kind = {"compression": compression, "idempotent": idempotent}

@@ -30,18 +30,27 @@ public final class Basic {
     public static void main(String[] args) throws Exception {
         Map<String, Pipe.Op> ops = new TreeMap<>();
         ops.put("create", Basic::create);
+        ops.put("topics", Basic::topics);
         ops.put("produce", Basic::produce);
         ops.put("consume", Basic::consume);
         Pipe.serve(ops);
     }
 
-    /** {bootstrap, topic, partitions} to the names of all topics. */
+    /** {bootstrap, topic, partitions}: creates the topic. */
     private static ObjectNode create(ObjectNode item) throws Exception {
         Map<String, Object> config = Map.of("bootstrap.servers", item.get("bootstrap").asText());
         try (AdminClient admin = AdminClient.create(config)) {
             NewTopic topic = new NewTopic(
                 item.get("topic").asText(), item.get("partitions").asInt(), (short) 1);
             admin.createTopics(List.of(topic)).all().get();
+            return Pipe.JSON.objectNode();
+        }
+    }
+
+    /** {bootstrap} to the names of all topics. */
+    private static ObjectNode topics(ObjectNode item) throws Exception {
+        Map<String, Object> config = Map.of("bootstrap.servers", item.get("bootstrap").asText());
+        try (AdminClient admin = AdminClient.create(config)) {
             ObjectNode result = Pipe.JSON.objectNode();
             ArrayNode topics = result.putArray("topics");
             admin.listTopics().names().get().forEach(topics::add);
