@@ -112,6 +112,16 @@ def test_results_come_in_the_order_of_javas_hash_maps(node: ShareNode) -> None:
     assert found == [(1, 0), (0x11, 0), (0x11, 17), (0x11, 1), (2, 0)]
 
 
+def test_a_request_without_a_group_or_rows_has_an_empty_answer(node: ShareNode) -> None:
+    no_group = read_request(node.topic_id, 0, group="")
+    no_topics, no_rows = read_request(node.topic_id, 0), read_request(node.topic_id, 0)
+    no_topics.topics = []
+    no_rows.topics[0].partitions = []
+    for request in (no_group, no_topics, no_rows):
+        (answer,) = node.send(READ, request)
+        assert answer.results == []
+
+
 # ----------------------------------------------------------------------------------------- records
 
 
