@@ -146,7 +146,7 @@ def kind_of(error: BaseException) -> str:
 
 
 def shrunk(target: Target, found: Finding) -> Finding:
-    """The finding with as few bytes as some hundred tries give, or `SHRINK_S`."""
+    """The finding with as few bytes as are found in SHRINKS_MAX tries and SHRINK_S."""
     data = found.data
     tries = 0
     ends_s = time.thread_time() + SHRINK_S

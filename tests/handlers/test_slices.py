@@ -113,7 +113,7 @@ def test_a_client_that_is_gone_ends_the_work(node: Node) -> None:
     assert written(node) == PARTITIONS_PER_SLICE
 
 
-def test_many_batches_wait_for_the_replicas_as_one(node: Node) -> None:
+def test_many_batches_wait_for_the_replicas_as_one() -> None:
     """With acks=all the answer comes when the last of them is replicated."""
     node = Node(racks=(None, None))
     partition = node.topic(partitions=COUNT)
@@ -157,7 +157,7 @@ def test_offsets_are_listed_in_slices(node: Node) -> None:
 
 
 def transaction(node: TxnNode) -> Any:
-    """A transaction with a record in every partition."""
+    """A transaction of every partition."""
     txn = node.txn()
     assert txn.add(*range(COUNT), topic="many") == E.NONE
     return txn

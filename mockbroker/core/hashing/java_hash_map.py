@@ -32,8 +32,8 @@ class JavaHashMap(MutableMapping[K, V], Generic[K, V]):
         self._buckets = 1 << max(capacity - 1, 0).bit_length()
         self._size = 0
         self._table: dict[int, dict[K, V]] = {}
-        # Those of `compute_if_absent`, the first ones of their buckets in reverse. Their number in
-        # a bucket is up to the clients, so that a new one must not move the others.
+        # The keys of `compute_if_absent`, by bucket: the newest is last here and comes first.
+        # Clients choose how many share a bucket, so a new key must not move the others.
         self._computed: dict[int, dict[K, V]] = {}
 
     def __getitem__(self, key: K) -> V:

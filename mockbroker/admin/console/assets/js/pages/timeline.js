@@ -174,7 +174,7 @@ function Filters({ params, model, version }) {
 /** A condition that is taken when it is typed to its end; new requests do not disturb the typing. */
 function TextFilter({ name, label, value, type, known }) {
   const [text, setText] = useState(value);
-  useLayoutEffect(() => setText(value), [value]); // before the first key: an effect may come after it
+  useLayoutEffect(() => setText(value), [value]); // an effect could run after the first key, and lose it
   return html`<span class="filter">
     <input type=${type} aria-label=${label} placeholder=${label} list=${`known-${name}`} value=${text}
       autocomplete="off" spellcheck="false" title="a glob (shop-*), or an expression between slashes"
