@@ -55,7 +55,7 @@ def show(api: AdminClient, what: str, arguments: tuple[str, ...], as_json: bool)
         found = list(_links(found))
     rows: list[dict[str, Any]] = found if isinstance(found, list) else [found]
     if not rows:
-        click.echo(f"no {what.replace('-', ' ')}", err=True)
+        click.echo(f"{what}: nothing to show", err=True)
         return
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = [name.replace("_", " ").upper() for name in names]

@@ -218,7 +218,7 @@ def test_what_is_there_is_shown(kafka: Cluster, run: Run) -> None:
     )
     assert "'everything' is not one of" in run("show", "everything", status=2).output
     nothing = run("show", "open-transactions")
-    assert (nothing.stdout, nothing.stderr) == ("", "no open transactions\n")
+    assert (nothing.stdout, nothing.stderr) == ("", "open-transactions: nothing to show\n")
 
 
 def cells_of(table: str) -> list[list[str]]:
