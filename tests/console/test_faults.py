@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from mockbroker import Cluster
 from tests.console import situations
@@ -170,6 +170,53 @@ def test_fields_and_values_are_completed_from_the_schema_and_the_cluster(
     ((rule,),) = [plan["rules"] for plan in orders.faults.plans()]
     assert rule["match"] == {"topic": "orders"}
     assert rule["do"] == {"drop_reply": {"then": "reset"}}
+
+
+class Holding:
+    """Requests of a page that nothing answers before they are let go."""
+
+    def __init__(self) -> None:
+        self.held: list[Route] = []
+
+    def __call__(self, route: Route) -> None:
+        self.held.append(route)
+
+    def let_go(self) -> None:
+        assert self.held
+        for route in self.held:
+            route.continue_()
+
+
+def test_names_that_come_after_the_word_complete_it(orders: Cluster, console: OpenConsole):
+    topics = Holding()
+    page = console(orders, "faults/editor", routes={"**/v1/topics": topics})
+    expect(page.locator("#editor-told")).to_have_text("This can be put in force.")
+    write(page, "")
+    page.get_by_role("textbox", name="Rule or plan").press_sequentially('{"match": {"topic": "ord')
+    options = page.get_by_role("option")
+    expect(options).to_have_count(0)
+    topics.let_go()
+    expect(options).to_have_text(['"orders"'])
+
+
+def test_the_chosen_completion_stays_when_more_come(orders: Cluster, console: OpenConsole):
+    situations.produce(orders, "orders", 1)  # its client has sent ApiVersions, too
+    clients = Holding()
+    page = console(orders, "faults/editor", routes={"**/v1/clients": clients})
+    expect(page.locator("#editor-told")).to_have_text("This can be put in force.")
+    write(page, "")
+    area = page.get_by_role("textbox", name="Rule or plan")
+    area.press_sequentially('{"match": {"api": "i')
+    options = page.get_by_role("option")
+    common = ['"InitProducerId"', '"FindCoordinator"', '"JoinGroup"', '"OffsetCommit"']
+    expect(options).to_have_text(common)
+    for _ in common[1:]:
+        area.press("ArrowDown")
+    clients.let_go()
+    expect(options).to_have_text([*common[:3], '"ApiVersions"', common[3]])
+    expect(options.and_(page.locator("[aria-selected=true]"))).to_have_text(common[3])
+    area.press("Enter")
+    assert area.input_value() == '{"match": {"api": "OffsetCommit"'
 
 
 def test_what_the_cluster_refuses_is_told_at_the_editor(orders: Cluster, console: OpenConsole):

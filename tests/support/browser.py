@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -21,6 +21,7 @@ from playwright.sync_api import (
     Error,
     Page,
     Request,
+    Route,
     expect,
     sync_playwright,
 )
@@ -66,8 +67,12 @@ class Visits:
         height: int = 900,
         scheme: str = "light",
         allowed: Sequence[str] = (),
+        routes: Mapping[str, Callable[[Route], object]] | None = None,
     ) -> Page:
-        """Open a page. `allowed` are regular expressions of problems that are no problems."""
+        """Open a page. `allowed` are regular expressions of problems that are no problems.
+
+        `routes` handle requests of the page from the first on: a glob of addresses each.
+        """
         context = self.browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme=scheme,
@@ -77,6 +82,8 @@ class Visits:
         )
         context.set_default_timeout(TIMEOUT_MS)
         page = context.new_page()
+        for pattern, handle in (routes or {}).items():
+            page.route(pattern, handle)
         own = urlsplit(url).netloc
 
         def note(problem: str) -> None:

@@ -36,6 +36,7 @@ const schemas = () => {
   return asked;
 };
 
+const COMMON_APIS = ['Produce', 'Fetch', 'Metadata', 'FindCoordinator', 'JoinGroup', 'SyncGroup', 'Heartbeat', 'OffsetCommit', 'OffsetFetch', 'InitProducerId', 'EndTxn'];
 /** Names that exist in this cluster, by the field that takes them. */
 async function namesHere() {
   const ask = (path, name) => get(path).then((all) => [...new Set(all.flatMap(name))], () => []);
@@ -47,20 +48,20 @@ async function namesHere() {
     ask('/v1/clients', (each) => each.client_id),
     ask('/v1/clients', (each) => Object.keys(each.requests)),
   ]);
-  const common = ['Produce', 'Fetch', 'Metadata', 'FindCoordinator', 'JoinGroup', 'SyncGroup', 'Heartbeat', 'OffsetCommit', 'OffsetFetch', 'InitProducerId', 'EndTxn'];
   return {
     topic, group, transactional_id: transactional, broker, node: broker, client_id: clients, from_broker: broker, to_broker: broker,
-    api: [...new Set([...common, ...api])],
+    api: [...new Set([...COMMON_APIS, ...api])],
   };
 }
 
 export function Editor() {
   const [text, setText] = useState(draft);
   const [schema, setSchema] = useState(null);
-  const [names, setNames] = useState({});
+  const [names, setNames] = useState({ api: COMMON_APIS });
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
-  const [popup, setPopup] = useState(null); // {items, at, from, to}
+  const [wanted, setWanted] = useState(null); // {value, cursor, force}
+  const [chosen, setChosen] = useState(null); // the text of the completion that the keys are on
   const area = useRef(null);
   const place = useRef(null);
   useEffect(() => {
@@ -71,6 +72,10 @@ export function Editor() {
   const read = useMemo(() => parse(text), [text]);
   const wrong = useMemo(() => (root && read.value !== undefined ? schema.check(read.value, schemaFor(read.value, root)) : []), [read, root]);
   const ready = read.value !== undefined && wrong.length === 0;
+  // The cluster's names may come after the word that they complete.
+  const found = useMemo(() => (wanted && root ? completions(wanted, schema, root, names) : null), [wanted, root, names]);
+  const popup = found && { ...found, at: Math.max(found.items.findIndex((each) => each.text === chosen), 0), ...caret(area.current, wanted) };
+  const dismiss = () => setWanted(null);
 
   function change(next) {
     draft = next;
@@ -83,22 +88,10 @@ export function Editor() {
     place.current = null;
   });
 
+  /** Completions are wanted at the cursor; `force` if no word stands before it. */
   function complete(force = false) {
-    if (!root || !area.current) return;
-    const cursor = area.current.selectionStart;
-    const value = area.current.value;
-    const where = placeOf(value, cursor);
-    if (!force && where.word === '' && value[cursor - 1] !== '"') return setPopup(null);
-    const schemaHere = /"(rules|timeline)"\s*:/.test(value) ? root.plan : root.rule;
-    const all = where.isKey
-      ? schema.fieldsAt(schemaHere, where.path).filter((each) => !where.present.includes(each.name))
-        .map((each) => ({ text: JSON.stringify(each.name), note: each.note, insert: `${JSON.stringify(each.name)}: ${each.value}`, back: each.value === '' ? 0 : 1 }))
-      : [...schema.valuesAt(schemaHere, where.path), ...namesFor(names, where.path)]
-        .map((each) => ({ text: each, note: '', insert: each, back: 0 }));
-    const wanted = where.word.toLowerCase();
-    const items = all.filter((each) => each.text.toLowerCase().includes(wanted))
-      .sort((a, b) => a.text.toLowerCase().indexOf(wanted) - b.text.toLowerCase().indexOf(wanted)).slice(0, 40);
-    setPopup(items.length > 0 ? { items, at: 0, ...where, ...caret(area.current, cursor) } : null);
+    setWanted({ value: area.current.value, cursor: area.current.selectionStart, force });
+    setChosen(null);
   }
 
   function take(item) {
@@ -109,7 +102,7 @@ export function Editor() {
     if (after.startsWith('"') && insert.endsWith('"') && !popup.word) after = after.slice(1);
     place.current = before.length + insert.length - (insert === item.insert ? item.back : 0);
     change(before + insert + after);
-    setPopup(null);
+    dismiss();
     area.current.focus();
   }
 
@@ -118,7 +111,7 @@ export function Editor() {
       const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
       if (by) {
         event.preventDefault();
-        return setPopup({ ...popup, at: (popup.at + by + popup.items.length) % popup.items.length });
+        return setChosen(popup.items[(popup.at + by + popup.items.length) % popup.items.length].text);
       }
       if (event.key === 'Enter' || event.key === 'Tab') {
         event.preventDefault();
@@ -127,7 +120,7 @@ export function Editor() {
       if (event.key === 'Escape') {
         event.preventDefault();
         event.stopPropagation();
-        return setPopup(null);
+        return dismiss();
       }
     }
     if (event.key === ' ' && event.ctrlKey) {
@@ -165,11 +158,11 @@ export function Editor() {
         aria-controls="completions" aria-autocomplete="list" aria-haspopup="listbox"
         aria-activedescendant=${popup ? `completion-${popup.at}` : undefined} aria-describedby="editor-told"
         onInput=${(event) => { change(event.target.value); complete(); }} onKeyDown=${key}
-        onClick=${() => setPopup(null)} onBlur=${() => setTimeout(() => setPopup(null), 150)}></textarea>
+        onClick=${dismiss} onBlur=${dismiss}></textarea>
       <ul class="popup completions" id="completions" role="listbox" aria-label="Completions" hidden=${!popup}
           style=${popup ? { left: `${popup.x}px`, top: `${popup.y}px` } : {}}>
         ${popup ? popup.items.slice(first, first + SHOWN).map((item, n) => html`<li key=${item.text} role="option" id=${`completion-${first + n}`}
-          aria-selected=${String(first + n === popup.at)} onPointerDown=${(event) => { event.preventDefault(); take(item); }}>
+          aria-selected=${String(first + n === popup.at)} onMouseDown=${(event) => event.preventDefault() /* the text keeps the focus */} onClick=${() => take(item)}>
           <code>${item.text}</code><span>${item.note}</span></li>`) : null}</ul>
     </div>
     <div id="editor-told" class="told" aria-live="polite">
@@ -191,14 +184,30 @@ function planSchema(schema) {
 const schemaFor = (value, root) =>
   value && typeof value === 'object' && ('rules' in value || 'timeline' in value) ? root.plan : root.rule;
 
+/** What may stand at the cursor of a text, with the place that it takes. @returns {?{items: object[], from: number, to: number}} */
+function completions({ value, cursor, force }, schema, root, names) {
+  const where = placeOf(value, cursor);
+  if (!force && where.word === '' && value[cursor - 1] !== '"') return null;
+  const schemaHere = /"(rules|timeline)"\s*:/.test(value) ? root.plan : root.rule;
+  const all = where.isKey
+    ? schema.fieldsAt(schemaHere, where.path).filter((each) => !where.present.includes(each.name))
+      .map((each) => ({ text: JSON.stringify(each.name), note: each.note, insert: `${JSON.stringify(each.name)}: ${each.value}`, back: each.value === '' ? 0 : 1 }))
+    : [...schema.valuesAt(schemaHere, where.path), ...namesFor(names, where.path)]
+      .map((each) => ({ text: each, note: '', insert: each, back: 0 }));
+  const word = where.word.toLowerCase();
+  const items = all.filter((each) => each.text.toLowerCase().includes(word))
+    .sort((a, b) => a.text.toLowerCase().indexOf(word) - b.text.toLowerCase().indexOf(word)).slice(0, 40);
+  return items.length > 0 ? { items, ...where } : null;
+}
+
 function namesFor(names, path) {
   const name = [...path].reverse().find((part) => typeof part === 'string');
   return (names[name] || []).map((each) => JSON.stringify(each));
 }
 
 /** Where the cursor is in a text area, in its own pixels: monospace, so columns and rows do. */
-function caret(area, cursor) {
-  const before = area.value.slice(0, cursor).split('\n');
+function caret(area, { value, cursor }) {
+  const before = value.slice(0, cursor).split('\n');
   const style = getComputedStyle(area);
   const line = parseFloat(style.lineHeight) || 18;
   const x = Math.min(before.at(-1).length * 7.25 + 10, Math.max(area.clientWidth - 300, 0));
