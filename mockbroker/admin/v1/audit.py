@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from typing import TypeVar
 
@@ -114,15 +116,29 @@ async def audit(backend: AdminBackend, _: EndpointCall) -> AuditView:
 async def _report(backend: AdminBackend, data: bytes) -> _Found:
     """The report of the process. Raises ProblemError without one."""
     command = [sys.executable, "-m", "mockbroker.pipeline.exported"]
-    with backend.limit(AUDIT_TIMEOUT_S):
+    with (
+        tempfile.TemporaryDirectory(prefix="mockbroker-audit-") as directory,
+        backend.limit(AUDIT_TIMEOUT_S),
+    ):
         done: subprocess.CompletedProcess[bytes] = await trio.run_process(
-            command, stdin=data, capture_stdout=True, capture_stderr=True, check=False
+            command,
+            stdin=data,
+            capture_stdout=True,
+            capture_stderr=True,
+            check=False,
+            env={**os.environ, "TMPDIR": directory},
+            deliver_cancel=_kill,
         )
         if done.returncode:
             lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
             raise ProblemError(409, "no audit", lines[-1] if lines else "the audit failed")
         return msgspec.json.decode(done.stdout, type=_Found)
     raise ProblemError(408, "timeout", f"the audit takes more than {AUDIT_TIMEOUT_S:.0f} s")
+
+
+async def _kill(process: trio.Process) -> None:
+    """End the process at once: all that it leaves is in its temporary directory."""
+    process.kill()
 
 
 def _view(found: _Found, seq: int, took_ms: int) -> AuditView:

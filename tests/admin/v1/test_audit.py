@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from mockbroker import Cluster
 from mockbroker.admin.v1 import audit
 from mockbroker.client import Client
 from tests.support.http import HttpClient
+from tests.support.waiting import wait_until
 
 
 def test_a_lost_write_is_found_with_its_evidence() -> None:
@@ -48,6 +51,25 @@ def test_without_what_it_needs_it_says_so(
     monkeypatch.setattr(sys, "executable", str(python))
     answer = admin.request("POST", "/v1/audit")
     assert (answer.status, answer.body["detail"]) == (409, "the audit needs duckdb")
+
+
+def test_an_audit_that_is_not_finished_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cluster stops while the audit has files."""
+    python, temporary = tmp_path / "python", tmp_path / "temporary"
+    python.write_text('#!/bin/sh\n: > "$TMPDIR/spilled"\nexec sleep 600\n', encoding="utf-8")
+    python.chmod(0o700)
+    temporary.mkdir()
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with Cluster(brokers=1) as kafka, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(HttpClient(kafka.admin_url).request, "POST", "/v1/audit")
+        wait_until(lambda: list(temporary.rglob("spilled")))
+        kafka.stop()
+        assert asked.exception() is not None
+    assert list(temporary.iterdir()) == []
 
 
 def test_an_audit_that_takes_too_long_is_given_up(
