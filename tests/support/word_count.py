@@ -50,6 +50,7 @@ class WordCount:
         text = doc_examples.source(PAGE, "word-count.properties")
         own = {
             "bootstrap_servers": self.kafka.bootstrap_servers,
+            "client_id": self._client_id(number),
             "state_dir": self.folder / f"state-{number}",
             **self._more,
             **more,
@@ -63,11 +64,22 @@ class WordCount:
         self._instances.append(instance)
         return instance
 
+    def _client_id(self, number: int) -> str:
+        return f"instance-{number}"
+
     def kill(self, instance: subprocess.Popen[bytes]) -> None:
-        """SIGKILL, and a minute later: the group has noticed."""
+        """SIGKILL, and a minute later: the group has noticed, and what the instance left open is
+        aborted. Transactions of the others stay as they are: Streams ends where one times out
+        before its commit.
+        """
         instance.kill()
         instance.wait()
-        self.kafka.clock.advance("1m")
+        self.kafka.clock.advance("1m", only="groups")
+        client = f"{self._client_id(self._instances.index(instance))}-"
+        begun = self.kafka.journal.events(kind="request", api="InitProducerId")
+        left = {e.transactional_id for e in begun if (e.client_id or "").startswith(client)}
+        for transactional_id in sorted(filter(None, left)):
+            self.kafka.transaction(transactional_id).fence_producer()
 
     def write(self, *lines: str) -> None:
         for line in lines:
