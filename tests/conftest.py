@@ -12,7 +12,7 @@ import hypothesis
 import numpy  # noqa: F401
 import pytest
 
-from tests.support import covers, policy, sharing
+from tests.support import covers, leftovers, policy, sharing
 from tests.support.maven import CACHE
 
 # What tests have fetched, and the programs that they start, is kept in the checkout.
@@ -57,6 +57,8 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(leftovers.Leftovers(), "mockbroker-leftovers")
     config.pluginmanager.register(policy.Policy(), "mockbroker-policy")
     config.pluginmanager.register(covers.Covers(), "mockbroker-covers")
     config.pluginmanager.register(sharing.Sharing(config), "mockbroker-sharing")

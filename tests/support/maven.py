@@ -10,6 +10,7 @@ import functools
 import hashlib
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,9 @@ def java(
 
     Raises MavenError when there is no Java.
     """
-    command = [tool("java"), *jvm, "-cp", joined(classpath), main, *args]
+    # Libraries that a JVM unpacks stay behind where it is killed; it does not look at TMPDIR.
+    temporary = f"-Djava.io.tmpdir={tempfile.gettempdir()}"
+    command = [tool("java"), *jvm, temporary, "-cp", joined(classpath), main, *args]
     return subprocess.Popen(command, **popen)
 
 

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from random import Random
@@ -44,11 +45,13 @@ class Served:
             given += ["--port", "0"]
         if not {"--admin-port", "--no-admin"} & set(given):
             given += ["--no-admin"]
+        # A process that is killed leaves its temporary files.
+        self._temporary = tempfile.TemporaryDirectory(prefix="served-")
         self.process = subprocess.Popen(
             [*_RUN, "serve", *given],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, **(environment or {})},
+            env={**os.environ, "TMPDIR": self._temporary.name, **(environment or {})},
         )
         self.ready_line = ""
         self._stderr = b""
@@ -72,6 +75,7 @@ class Served:
     def _close(self) -> None:
         self.process.kill()
         self.process.communicate()
+        self._temporary.cleanup()
 
     def _first_line(self) -> str:
         """The ready line. Raises AssertionError with what was said instead."""
