@@ -173,8 +173,11 @@ class Steps:
 
         def are_assigned() -> bool:
             assert not any(self.poll_all(*members, count=1, timeout_ms=50).values())
-            described = self.admin("describeShareGroups", groups=[group])[group]["members"]
-            return len(described) == len(members) and all(each["assignment"] for each in described)
+            described = self.admin("describeShareGroups", groups=[group])[group]
+            if described.get("error") == "GroupIdNotFoundException":
+                return False  # no heartbeat has come yet
+            joined = described["members"]
+            return len(joined) == len(members) and all(each["assignment"] for each in joined)
 
         self.until(are_assigned)
 

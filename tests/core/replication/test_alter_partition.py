@@ -98,17 +98,31 @@ def test_all_errors_of_the_table_are_known_refusals() -> None:
     assert len(ErrorCode) - len(again) == 8
 
 
-def slow_request(**configs: str) -> Replicas:
+def slow_request(effect: dict[str, str] | None = None, **configs: str) -> Replicas:
     """The request of leader 2 for follower 3 is on its way to broker 1 for two seconds."""
     named = {key.replace("_", "."): value for key, value in configs.items()}
     node = Replicas(replicas=LED_BY_2, configs=named)
     node.cluster.stop_broker(3, "unclean")
     node.sent("a")
     node.cluster.delay_network(2, to=1, by_ms=2_000, both_ways=False)
+    if effect is not None:
+        add_hop_rule(node.cluster, effect, {"times": 1}, api="AlterPartition")
     node.cluster.start_broker(3)
     node.advance(100)
     assert list(node.partition.isr_in_flight) == [2, 3]
     return node
+
+
+def test_what_waits_for_a_replica_is_answered_when_the_controller_refuses_the_replica() -> None:
+    """The high watermark passes the replica, which has fallen behind meanwhile."""
+    refusal = {"error": "INELIGIBLE_REPLICA"}
+    node = slow_request(refusal, replica_lag_time_max_ms="1000")
+    node.cluster.lag_follower("t", 0, node=3)
+    answer = node.send("b", timeout_ms=600_000)
+    node.advance(1_899)
+    assert (list(node.partition.isr_in_flight), answer.done) == ([2, 3], False)
+    node.advance(1)
+    assert (list(node.partition.isr_in_flight), answer.done) == ([], True)
 
 
 def test_cleared_eligible_leaders_replace_the_isr_in_flight() -> None:

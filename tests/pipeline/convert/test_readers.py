@@ -40,7 +40,9 @@ def kafka() -> Iterator[Cluster]:
 class Consumer:
     """A member of a group with a connection for the group and one for its Fetches."""
 
-    def __init__(self, kafka: Cluster, group: str, name: str, *topics: str) -> None:
+    def __init__(
+        self, kafka: Cluster, group: str, name: str, *topics: str, heartbeats: int = 3
+    ) -> None:
         self.kafka = kafka
         self.group = group
         self.name = name
@@ -48,16 +50,16 @@ class Consumer:
         self.topics = list(topics or ("t",))
         self.coordinator = self.connect()
         self.fetching = self.connect()
-        self.heartbeat()
+        self.heartbeat(heartbeats)
 
     def connect(self) -> Connection:
         host, port = self.kafka.bootstrap_servers.split(":")
         return Connection(host, int(port), TOGETHER)
 
-    def heartbeat(self) -> None:
+    def heartbeat(self, times: int = 3) -> None:
         """Ask for the assignment, hold it, and say so."""
         owned: list[RequestTopicPartitions] = []
-        for _ in range(3):
+        for _ in range(times):
             answer = self.coordinator.send(
                 ConsumerGroupHeartbeatRequest(
                     group_id=self.group, member_id=self.name, member_epoch=self.epoch,
@@ -181,6 +183,20 @@ def test_a_fetch_on_the_connection_of_heartbeats_is_nobody_elses(kafka):
     assert [(row["group"], row["member"], row["candidates"]) for row in rows] == [
         (None, None, None)
     ]
+    first.close()
+    second.close()
+
+
+def test_the_answer_to_the_first_heartbeat_names_the_member_of_its_connection(kafka):
+    """The member is sent away before it says a second word, and another one gets all it had."""
+    fill(kafka)
+    first = Consumer(kafka, "g1", "m1", heartbeats=1)
+    kafka.act("expire_member", group="g1", member="m1")
+    second = Consumer(kafka, "g1", "m2")
+    fetch_by(first.coordinator, 0)
+    assert read_by(kafka) == [(None, None, None)]
+    fetch_by(second.coordinator, 0)
+    assert read_by(kafka)[1:] == [("g1", "m2", None)]
     first.close()
     second.close()
 
