@@ -162,8 +162,7 @@ class FaultedExchange:
         """Decide the rules that need the answer."""
         if not self._fired.awaiting:
             return
-        response = None if isinstance(self._response, Outcome) else self._decoded()
-        self._decisions += self._engine.evaluate_answer(self._fired, response)
+        self._decisions += self._engine.evaluate_answer(self._fired, self._answer())
         self._marks.rules = _names(self._decisions)
 
     def _act(self) -> None:
@@ -206,6 +205,10 @@ class FaultedExchange:
             )
         elif is_edit(effect, self._facts.api_key):
             self._response = edited_answer(header, self._decoded(), selection, effect)
+
+    def _answer(self) -> Any:
+        """The answer as a struct; None if the request gets none."""
+        return None if isinstance(self._response, Outcome) else self._decoded()
 
     def _decoded(self) -> Any:
         """The answer as a struct, also if its handler encoded it."""
@@ -292,7 +295,7 @@ class FaultedExchange:
 
     async def _hold(self, decision: Decision, effect: delivery.Hold) -> None:
         """Wait until the exchange is released, and act on how."""
-        answer = None if effect.phase == delivery.BEFORE else self._decoded()
+        answer = None if effect.phase == delivery.BEFORE else self._answer()
         held = self._engine.hold(
             decision.rule.name, effect.phase, self._facts, self._request, answer
         )

@@ -276,6 +276,31 @@ def test_a_held_answer_is_replaced_or_goes_by_itself(proxy: Proxy) -> None:
     assert produced(other) == {0: 0}
 
 
+def test_a_request_without_an_answer_is_held_after_it_was_applied(proxy: Proxy) -> None:
+    proxy.rule(match={"api": "Produce"}, do={"hold": "after"})
+    exchange = produce(proxy, 0, acks=0)
+    (held,) = proxy.engine.held.values()
+    assert held.response is None
+    with pytest.raises(ValidationError, match="the request is applied and gets no answer"):
+        held.edit({"acks": 1})
+    held.release()
+    assert (exchange.sent, exchange.ended, len(exchange.applied)) == (b"", "", 1)
+
+
+@pytest.mark.parametrize("count", [b"\xff\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\1"])
+def test_a_batch_of_any_count_of_records_is_corrupted(proxy: Proxy, count: bytes) -> None:
+    proxy.rule(match={"api": "Produce"}, do={"corrupt_batch": "count"})
+    batch = bytearray(BATCH)
+    batch[57:61] = count
+    rows = [PartitionProduceData(0, memoryview(batch))]
+    data = [TopicProduceData(name="orders", partition_data=rows)]
+    exchange = proxy.ask(ApiKey.PRODUCE, 8, ProduceRequest(acks=-1, topic_data=data))
+    [topic] = exchange.applied[0].topic_data
+    applied = bytes(topic.partition_data[0].records)
+    assert applied[61:] == bytes(batch[61:])
+    assert int.from_bytes(applied[57:61], "big") == (int.from_bytes(count, "big") + 3) % (1 << 32)
+
+
 def test_throttle_is_told_and_kept(proxy: Proxy) -> None:
     proxy.rule(match={"api": "Metadata"}, do={"throttle": 300})
     exchange = metadata(proxy)

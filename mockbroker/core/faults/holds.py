@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from mockbroker.core.faults.effects.answers import check_field, error_code, rewritten
+from mockbroker.core.faults.effects.delivery import BEFORE
 from mockbroker.core.faults.facts import NO_BROKER, Facts
 from mockbroker.core.faults.partial import Selection
 from mockbroker.core.faults.paths import dotted_paths, request_shape, response_shape
@@ -26,7 +27,7 @@ RESET: Verdict = "reset"
 
 
 class Held:
-    """One held exchange. `response` is None before the request is applied."""
+    """One held exchange. `response` is None before the request is applied, and if it gets none."""
 
     __slots__ = (
         "_on_verdict",
@@ -79,7 +80,10 @@ class Held:
         """
         if self.facts.from_broker != NO_BROKER:
             raise ValidationError("edit", "a request between brokers can be refused, not edited")
-        shape = (request_shape if self.response is None else response_shape)(self.facts.api_key)
+        is_applied = self.phase != BEFORE
+        if is_applied and self.response is None:
+            raise ValidationError("edit", "the request is applied and gets no answer")
+        shape = (response_shape if is_applied else request_shape)(self.facts.api_key)
         known = {path.removesuffix("[]") for path in dotted_paths(shape)}
         for path, value in fields.items():
             if path.removesuffix("[]") not in known:
@@ -87,10 +91,10 @@ class Held:
             reason = check_field(shape, path, value)
             if reason is not None:
                 raise ValidationError(path, reason)
-        if self.response is None:
-            self.request = rewritten(self.request, (), Selection(None), fields)
-        else:
+        if is_applied:
             self.response = rewritten(self.response, (), Selection(None), fields)
+        else:
+            self.request = rewritten(self.request, (), Selection(None), fields)
 
     def answer(self, error: str | int) -> None:
         """Answer with an error instead. Raises ValueError for an unknown error."""

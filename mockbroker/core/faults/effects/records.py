@@ -102,7 +102,8 @@ def corrupted(records: bytes, effect: CorruptBatch) -> bytes:
         update_crc(out)
     else:
         count = int.from_bytes(out[_COUNT_OFFSET : _COUNT_OFFSET + 4], "big")
-        out[_COUNT_OFFSET : _COUNT_OFFSET + 4] = (count + 3).to_bytes(4, "big")
+        # A producer may send any count.
+        out[_COUNT_OFFSET : _COUNT_OFFSET + 4] = ((count + 3) % (1 << 32)).to_bytes(4, "big")
         update_crc(out)
     return bytes(out)
 
