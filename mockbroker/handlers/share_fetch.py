@@ -8,7 +8,7 @@ fetched, the reply is parked: it watches the partitions and the share partitions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from mockbroker.core.security.acls import AclOperation
 from mockbroker.core.share.partition import SharePartition
 from mockbroker.core.share.sessions import ShareFetchContext, ShareTarget
 from mockbroker.core.share.states import FINAL_EPOCH, AcquireMode
+from mockbroker.core.timing.turns import in_turns
 from mockbroker.handlers.authorization import by_handler, on_group, on_topic, requires
 from mockbroker.handlers.base import CombinedReply, Parked, api
 from mockbroker.handlers.leader_hints import LeaderHints
@@ -200,27 +201,31 @@ class _ShareFetch:
         if not readable or request.max_records == 0 or reader.bytes_max == 0:
             self._take_fetched([])
             return
-        self._open(rotated(readable, request.share_session_epoch), 0, shares, reader)
+        targets = rotated(readable, request.share_session_epoch)
+        in_turns(self._ctx.cluster.runtime.timers, self._open(targets, shares, reader))
 
     def _open(
         self,
         targets: Sequence[ShareTarget],
-        start: int,
+        shares: dict[ShareTarget, SharePartition],
+        reader: ShareFetchReader,
+    ) -> Iterator[None]:
+        """Get the share partitions, very many in turns; then read, or wait."""
+        for start in range(0, len(targets), PARTITIONS_PER_SLICE):
+            if start:
+                yield
+            with self._ctx.as_cause():
+                for target in targets[start : start + PARTITIONS_PER_SLICE]:
+                    self._add_share_partition(target, shares, reader.errors)
+        with self._ctx.as_cause():
+            self._read_or_wait(targets, shares, reader)
+
+    def _read_or_wait(
+        self,
+        targets: Sequence[ShareTarget],
         shares: dict[ShareTarget, SharePartition],
         reader: ShareFetchReader,
     ) -> None:
-        """Get the share partitions from `start` on, many in slices; then read, or wait."""
-        end = start + PARTITIONS_PER_SLICE
-        for target in targets[start:end]:
-            self._add_share_partition(target, shares, reader.errors)
-        if end < len(targets):
-
-            def go_on() -> None:
-                with self._ctx.as_cause():
-                    self._open(targets, end, shares, reader)
-
-            self._ctx.cluster.runtime.timers.call_soon(go_on)
-            return
         if len(reader.errors) == len(targets):
             self._take_fetched(reader.read())
             return

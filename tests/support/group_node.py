@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from mockbroker.core.groups.expiry import expire_group
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 from mockbroker.handlers import load_all
@@ -241,3 +242,10 @@ class GroupNode(Node):
             for header, batch in split_batches(bytes(stored))
             for record in iter_records(header, batch)
         ]
+
+
+def expire_all(node: GroupNode, retention_ms: int) -> None:
+    """Look for expired offsets in every group, without waiting for the regular check."""
+    for shard in node.cluster.brokers[1].groups.loaded():
+        for group_id in list(shard.groups):
+            expire_group(shard, group_id, retention_ms)

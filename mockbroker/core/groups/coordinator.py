@@ -74,7 +74,7 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
     def on_shard_loaded(self, shard: GroupShard) -> None:
         if self._expiry is None:
             self._expiry = ExpirySchedule(
-                self.configs, self.clock_domains.groups, self.loaded, self.is_paused
+                self.runtime, self.configs, self.clock_domains.groups, self.loaded, self.is_paused
             )
         shard.on_loaded(self._expiry.shard_changed)
 
@@ -83,12 +83,7 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
         if self._expiry is not None:
             self._expiry.timers.resume()
 
-    # ----------------------------------------------------------------------- expiration, deletion
-
-    def expire_offsets(self) -> None:
-        """Remove offsets older than offsets.retention.minutes, and Empty groups without offsets."""
-        if self._expiry is not None:
-            self._expiry.expire_all()
+    # --------------------------------------------------------------------------------------- groups
 
     def extend_connected_sessions(self, connections: MemberConnections, by_ms: int) -> None:
         """Extend the sessions of members whose connection is open by `by_ms`."""

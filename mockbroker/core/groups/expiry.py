@@ -20,17 +20,11 @@ if TYPE_CHECKING:
 NONE = ErrorCode.NONE
 
 
-def expire(shard: GroupShard, retention_ms: int) -> int | None:
-    """Write tombstones for expired offsets, and delete Empty groups without offsets.
-
-    Returns the ms until the next offset expires, or None if none will without another change.
-    """
-    left = [expire_group(shard, group.group_id, retention_ms) for group in shard.by_type()]
-    return min((left_ms for left_ms in left if left_ms is not None), default=None)
-
-
 def expire_group(shard: GroupShard, group_id: str, retention_ms: int) -> int | None:
-    """Do the same for one group, if it exists."""
+    """Write tombstones for a group's expired offsets, and delete it if it is Empty without offsets.
+
+    Returns the ms until its next offset expires, or None if none will without another change.
+    """
     group = shard.groups.get(group_id)
     retention_start_ms = None if group is None else group.retention_start()
     if group is None or retention_start_ms is None:

@@ -9,7 +9,7 @@ Source: ShareCoordinatorService.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from mockbroker.core.share.operations import (
 from mockbroker.core.share.records import SharePartitionKey
 from mockbroker.core.share.shard import ShareShard
 from mockbroker.core.timing.timers import DueTimers
+from mockbroker.core.timing.turns import in_turns
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 FEATURE = "share.version"
 PRUNE_INTERVAL = "share.coordinator.state.topic.prune.interval.ms"
 COLD_INTERVAL = "share.coordinator.cold.partition.snapshot.interval.ms"
-ROWS_PER_SLICE = 500
+ROWS_PER_TURN = 500
 
 
 def coordinator_key(group_id: str, topic_id: bytes, partition: int) -> str:
@@ -179,21 +180,18 @@ class _Rows:
         self._missing = len(rows)
         if not rows:
             self._then(self._operation.response(()))
-        self._handle(rows, last, 0)
+        in_turns(self._coordinator.runtime.timers, self._handle(rows, last))
 
     def _handle(
         self,
         rows: Sequence[tuple[SharePartitionKey, Row]],
         last: Mapping[SharePartitionKey, int],
-        start: int,
-    ) -> None:
-        """Handle the rows from `start` on. Requests are handled between two slices of them."""
-        end = start + ROWS_PER_SLICE
-        for number, (key, row) in enumerate(rows[start:end], start):
+    ) -> Iterator[None]:
+        for number, (key, row) in enumerate(rows):
+            if number and number % ROWS_PER_TURN == 0:
+                yield
             done = partial(self._done, key, last[key] == number)
             self._coordinator.handle_row(self._operation, key, row, done)
-        if end < len(rows):
-            self._coordinator.runtime.timers.call_soon(partial(self._handle, rows, last, end))
 
     def _done(self, key: SharePartitionKey, is_last: bool, result: Result) -> None:
         if is_last:

@@ -5,12 +5,13 @@ Source: TransactionCoordinator.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from mockbroker.core.coordinator.runtime import CoordinatorRuntime
 from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
 from mockbroker.core.timing.timers import DueTimers
+from mockbroker.core.timing.turns import in_turns
 from mockbroker.core.txn.marker_channel_manager import TransactionMarkerChannelManager
 from mockbroker.core.txn.shard import TransactionShard
 
@@ -80,11 +81,11 @@ class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
         self._expiry.arm(self.times, None, due_ms, self._on_expiry)
 
     def _on_expiry(self, _: None) -> None:
-        self.expire_ids()
+        in_turns(self.runtime.timers, self._expire_ids())
         self._schedule_expiry()
 
-    def expire_ids(self) -> None:
+    def _expire_ids(self) -> Iterator[None]:
         """Remove the ids that were unused for transactional.id.expiration.ms."""
         expiration_ms = self.configs.get_int("transactional.id.expiration.ms")
         for shard in self.loaded():
-            shard.expire(expiration_ms)
+            yield from shard.expire(expiration_ms)

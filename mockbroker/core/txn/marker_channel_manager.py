@@ -13,12 +13,12 @@ Source: TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mockbroker.core.replication.network import Hop
 from mockbroker.core.timing.timers import DueTimers
+from mockbroker.core.timing.turns import in_turns
 from mockbroker.core.txn.markers import Errors, Marker, write_markers
 from mockbroker_protocol import ApiKey, ErrorCode
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
 
 RETRY_MS = 100
-MARKERS_PER_SLICE = 500
+MARKERS_PER_TURN = 500
 DELAY_MS = "mockbroker.transaction.marker.delay.ms"
 
 # Retriable errors: a later attempt, or the new leader, may append the marker.
@@ -192,23 +192,20 @@ class TransactionMarkerChannelManager:
                 due_ms = pending.sent_ms = due_ms + delay_ms
                 self._send_at(due_ms, pending)
         else:
-            self._send_all(markers)
+            in_turns(self._runtime.timers, self._send_all(markers))
         self._arm_sweep()
 
-    def _send_all(self, markers: Sequence[PendingMarker]) -> None:
-        """Send markers, many of them in slices: requests are handled between two of these."""
-        for pending in markers[:MARKERS_PER_SLICE]:
-            self._send(pending)
-        rest = markers[MARKERS_PER_SLICE:]
-        if rest:
-            self._runtime.timers.call_soon(partial(self._send_rest, rest))
-
-    def _send_rest(self, markers: Sequence[PendingMarker]) -> None:
-        if not self._is_paused():
-            self._send_all(markers)
-            return
-        for pending in markers:
-            self._send_at(self._runtime.now_ms(), pending)
+    def _send_all(self, markers: Sequence[PendingMarker]) -> Iterator[None]:
+        """Send markers, very many in turns. If the broker is paused meanwhile, the rest waits."""
+        for start in range(0, len(markers), MARKERS_PER_TURN):
+            if start:
+                yield
+            waits = start > 0 and self._is_paused()
+            for pending in markers[start : start + MARKERS_PER_TURN]:
+                if waits:
+                    self._send_at(self._runtime.now_ms(), pending)
+                else:
+                    self._send(pending)
 
     def _send_at(self, due_ms: int, pending: PendingMarker) -> None:
         self._timers.arm(self._runtime.timers, pending, due_ms, self._send)

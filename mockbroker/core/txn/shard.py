@@ -9,7 +9,7 @@ Source: TransactionStateManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, cast
 
 from mockbroker.core.coordinator.shard import CoordinatorShard
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 NONE = ErrorCode.NONE
 UNKNOWN_ID = ErrorCode.INVALID_PRODUCER_ID_MAPPING
 FEATURE = "transaction.version"
+IDS_PER_TURN = 500
 
 
 class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
@@ -186,10 +187,14 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
         if not self.unloaded:
             self._run(transaction, Marked(partitions))
 
-    def expire(self, expiration_ms: int) -> None:
-        """Write tombstones for ids that were unused for `expiration_ms`."""
-        for transaction in list(self.transactions.values()):
-            self._run(transaction, Expire(expiration_ms))
+    def expire(self, expiration_ms: int) -> Iterator[None]:
+        """Write tombstones for ids that were unused for `expiration_ms`, in turns."""
+        for number, transactional_id in enumerate(list(self.transactions), 1):
+            transaction = self.transactions.get(transactional_id)
+            if transaction is not None:
+                self._run(transaction, Expire(expiration_ms))
+            if number % IDS_PER_TURN == 0:
+                yield
 
     # ---------------------------------------------------------------------- loading and unloading
 

@@ -12,6 +12,7 @@ from tests.support.group_node import (
     SESSION_MS,
     GroupNode,
     commit_request,
+    expire_all,
     heartbeat_request,
     join_request,
     leave_request,
@@ -35,7 +36,7 @@ def node() -> GroupNode:
 
 
 def expire(node: GroupNode) -> None:
-    node.cluster.brokers[1].groups.expire_offsets()
+    expire_all(node, RETENTION)
 
 
 def keys(node: GroupNode, group: str = "g") -> list[tuple[str, int]]:

@@ -6,9 +6,11 @@ import random
 
 import pytest
 
+from mockbroker.core.groups.expiry_schedule import GROUPS_PER_TURN
 from tests.support.group_node import (
     GroupNode,
     commit_request,
+    expire_all,
     heartbeat_request,
     leave_request,
     subscription,
@@ -22,11 +24,13 @@ CONFIGS = {
 }
 
 
-def new_node() -> GroupNode:
+def new_node(shards: int = 50) -> GroupNode:
     """Rounds each minute, on the full minutes after the first question about a group."""
-    node = GroupNode(
-        configs={**CONFIGS, "group.max.session.timeout.ms": "2000000000"}, offsets_topic=True
-    )
+    more = {
+        "group.max.session.timeout.ms": "2000000000",
+        "offsets.topic.num.partitions": str(shards),
+    }
+    node = GroupNode(configs={**CONFIGS, **more}, offsets_topic=True)
     node.topic("u", 3)
     node.shard()
     return node
@@ -74,6 +78,49 @@ def test_a_thousand_groups_cost_no_more_rounds_than_one() -> None:
     assert not node.shard().groups
 
 
+def test_a_check_of_very_many_groups_lets_requests_in_between() -> None:
+    """And it takes a group that changes meanwhile as it is then."""
+    node = new_node(shards=1)
+    many = 2 * GROUPS_PER_TURN + 1
+    rounds_until(node, 1)
+    for number in range(many):
+        node.ask(commit_request({("t", 0): 1}, f"g{number:04}"))
+    rounds_until(node, RETENTION_MINUTES - 1)
+    timers, shard = node.cluster.runtime.timers, node.shard()
+    node.now_ms += MINUTE
+    left = []
+    timers.run_due(node.now_ms)
+    left.append(len(shard.groups))
+    node.ask(commit_request({("t", 0): 2}, "g0399"))
+    while timers.deadline_ms() == 0:
+        timers.run_due(node.now_ms)
+        left.append(len(shard.groups))
+    assert left == [many - GROUPS_PER_TURN, 2, 1]
+    assert list(shard.groups) == ["g0399"]
+    assert rounds_until(node, RETENTION_MINUTES + 2)[-1] == RETENTION_MINUTES + 1
+    assert list(shard.groups) == []
+
+
+def test_a_check_ends_with_its_shard() -> None:
+    node = new_node(shards=1)
+    rounds_until(node, 1)
+    for number in range(GROUPS_PER_TURN + 1):
+        node.ask(commit_request({("t", 0): 1}, f"g{number:04}"))
+    rounds_until(node, RETENTION_MINUTES - 1)
+    node.now_ms += MINUTE
+    timers = node.cluster.runtime.timers
+    timers.run_due(node.now_ms)
+    shard = node.shard()
+    assert len(shard.groups) == 1
+    node.cluster.brokers[1].groups.unload()
+    while timers.deadline_ms() == 0:
+        timers.run_due(node.now_ms)
+    assert keys(node, f"g{GROUPS_PER_TURN:04}") == [("t", 0)]  # in the log, and loaded again
+    assert node.shard() is not shard
+    node.advance(2 * MINUTE)
+    assert node.shard().groups == {}
+
+
 class Everyday:
     """Groups that live some life, the same from the same seed."""
 
@@ -109,7 +156,7 @@ class Everyday:
     def _minute(self) -> None:
         self.node.advance(MINUTE)
         if self.every_round:
-            self.node.cluster.brokers[1].groups.expire_offsets()
+            expire_all(self.node, RETENTION_MINUTES * MINUTE)
 
     def seen(self) -> dict[str, list[tuple[str, int]]]:
         return {group: keys(self.node, group) for group in "abc"}
