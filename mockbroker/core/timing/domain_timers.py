@@ -37,7 +37,9 @@ class DomainTimers(TimerHeap):
             self.skew_ms += ahead_ms
         if self._parent_timer is not None:
             self._parent_timer.cancel()
-        self._run()
+            self._parent_timer = None
+        self.run_timers(self.now_ms())
+        self._arm()
 
     def _arm(self) -> None:
         """Set the parent's timer to the earliest deadline, unless it is set to an earlier time."""
@@ -53,8 +55,11 @@ class DomainTimers(TimerHeap):
         self._parent_timer = self._parent.call_at(due_ms, self._run)
 
     def _run(self) -> None:
+        """Run the timers that are due, as many as the parent may still run in this turn."""
         self._parent_timer = None
-        self.run_due(self.now_ms())
+        parent = self._parent
+        parent.left_in_turn += 1  # this one
+        parent.left_in_turn -= self.run_timers(self.now_ms(), parent.left_in_turn)
         self._arm()
 
 

@@ -1,11 +1,14 @@
 """A heap of timers.
 
 The core never waits. It sets timers here; the timekeeper sleeps until `deadline_ms()` and then
-calls `run_due(now_ms)`. Ten thousand sessions thus cost one timer of the event loop.
+calls `run_due(now_ms)`. Ten thousand sessions thus cost one timer of the event loop. Very many that
+are due at once run in turns of `TIMERS_PER_TURN`.
 """
 
 from __future__ import annotations
 
+import sys
+from collections import deque
 from collections.abc import Callable, Hashable
 from functools import partial
 from heapq import heapify, heappop, heappush, nsmallest
@@ -16,6 +19,7 @@ K = TypeVar("K", bound=Hashable)
 
 # Up to this number of timers, cancelled ones only leave the heap at their deadlines.
 SWEEP_MIN = 1000
+TIMERS_PER_TURN = 200
 
 
 class Timer:
@@ -88,7 +92,15 @@ class DueTimers(Generic[K]):
 class TimerHeap:
     """Timers by deadline. Timers with equal deadlines run in the order in which they were set."""
 
-    __slots__ = ("_heap", "_seq", "_soon", "_sweep_above", "advance_target_ms", "on_earlier")
+    __slots__ = (
+        "_heap",
+        "_seq",
+        "_soon",
+        "_sweep_above",
+        "advance_target_ms",
+        "left_in_turn",
+        "on_earlier",
+    )
 
     def __init__(self) -> None:
         # (deadline, sequence number, timer); tuples of numbers compare fast.
@@ -97,7 +109,8 @@ class TimerHeap:
         self._seq = 0
         # During an advance of the clock: its target. Timeouts of clients' requests wait for it.
         self.advance_target_ms = 0
-        self._soon: list[Callable[[], None]] = []
+        self._soon: deque[Callable[[], None]] = deque()
+        self.left_in_turn = 0  # how many timers may still run in this turn
         # Called when a new timer is the earliest, so that the timekeeper can wake up for it.
         self.on_earlier: Callable[[], None] | None = None
 
@@ -134,7 +147,7 @@ class TimerHeap:
         return self.call_at(max(deadline_ms, self.advance_target_ms), callback)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Run `callback` in the next `run_due` at any time, also with a frozen clock.
+        """Run `callback` in a turn of its own at any time, also with a frozen clock.
 
         For long work in slices: other tasks run between two slices.
         """
@@ -164,22 +177,30 @@ class TimerHeap:
         ]
 
     def are_due(self, now_ms: int) -> bool:
-        """Whether a deadline has passed, perhaps that of a cancelled timer."""
-        heap = self._heap
-        return bool(heap) and heap[0][0] <= now_ms
-
-    def run_due(self, now_ms: int) -> int:
-        """Run the timers with deadlines up to `now_ms`; returns how many ran."""
-        ran = 0
-        if self._soon:
-            soon, self._soon = self._soon, []
-            ran = len(soon)
-            for run in soon:
-                run()
+        """Whether the deadline of a timer has passed."""
         heap = self._heap
         while heap and heap[0][0] <= now_ms:
+            if heap[0][2].callback is not None:
+                return True
+            heappop(heap)
+        return False
+
+    def run_due(self, now_ms: int, limit: int = sys.maxsize) -> int:
+        """Run the first callback of `call_soon`, and the timers with deadlines up to `now_ms`, at
+        most `limit` of them; returns how many ran.
+        """
+        if not self._soon:
+            return self.run_timers(now_ms, limit)
+        self._soon.popleft()()
+        return 1 + self.run_timers(now_ms, limit)
+
+    def run_timers(self, now_ms: int, limit: int = sys.maxsize) -> int:
+        """Run the timers with deadlines up to `now_ms`, at most `limit`; returns how many ran."""
+        heap = self._heap
+        self.left_in_turn = limit
+        while heap and heap[0][0] <= now_ms and self.left_in_turn > 0:
             callback = heappop(heap)[2].callback
             if callback is not None:
-                ran += 1
+                self.left_in_turn -= 1
                 callback()
-        return ran
+        return limit - self.left_in_turn

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import trio
 
 from mockbroker.core.timing.clock_domains import ClockDomain
-from mockbroker.core.timing.timers import TimerHeap
+from mockbroker.core.timing.timers import TIMERS_PER_TURN, TimerHeap
 from mockbroker.server.clock.adjustable_clock import AdjustableClock, advance
 
 # A sleep that ends slightly early would spin once more; a hundredth of a millisecond prevents it.
@@ -86,7 +86,7 @@ class Timekeeper:
                 if deadline_ms is not None:
                     self._sleep.deadline = self._wake_time(deadline_ms)
                 await trio.sleep_forever()
-            self._heap.run_due(self._clock.now_ms())
+            self._heap.run_due(self._clock.now_ms(), TIMERS_PER_TURN)
 
     async def advance(self, milliseconds: int, *, extend_sessions: bool = True) -> None:
         """Advance the cluster's clock, from deadline to deadline, until all tasks are at rest.

@@ -63,6 +63,7 @@ log = logging.getLogger("mockbroker")
 # The task yields after this many responses without a wait for the next request. Others wait for as
 # many tiny requests of a client that floods; to yield costs a twentieth of four of them.
 ANSWERS_BETWEEN_YIELDS = 4
+LATE_TIMERS_PER_TURN = 20
 _HEAD = struct.Struct(">ii").pack  # size and correlation id: response header v0
 _FLEXIBLE_HEAD = struct.Struct(">iix").pack  # and no tagged fields: v1
 
@@ -185,6 +186,9 @@ class Connection(FrameReader):
                 await self.gate.wait()
             if self._journal is not None and self._journal.readers.full:
                 await self._wait_for_room(self._journal)
+            now_ms = self.active_ms = self._now_ms()
+            if self._timers.are_due(now_ms):
+                await self._run_late_timers()
             answer = self.serve(frame)
             if self._taken:
                 self._give_memory()
@@ -224,6 +228,12 @@ class Connection(FrameReader):
         self.parked = False
         self.active_ms = self._now_ms()
 
+    async def _run_late_timers(self) -> None:
+        """After a stall of the process, due timers run before requests that waited."""
+        while self._timers.run_timers(self._now_ms(), LATE_TIMERS_PER_TURN) == LATE_TIMERS_PER_TURN:
+            await trio.lowlevel.checkpoint()
+        self.active_ms = self._now_ms()
+
     async def _stay_muted(self) -> None:
         wait_ms, self._mute_ms = self._mute_ms, 0
         self.parked = True
@@ -239,8 +249,8 @@ class Connection(FrameReader):
     # -- one request -------------------------------------------------------------------------------
 
     def serve(self, frame: bytearray) -> Sequence[Buffer] | PendingExchange | None:
-        """Serve one request; returns the bytes that the socket did not accept, None to close the
-        connection, or a pending exchange.
+        """Serve one request at `active_ms`; returns the bytes that the socket did not accept, None
+        to close the connection, or a pending exchange.
 
         `frame` is the request without its size. Raises InvalidReceiveError if Kafka would close.
         """
@@ -251,10 +261,7 @@ class Connection(FrameReader):
             header, position = decode_request_header(view)
         except DecodeError as error:
             raise InvalidReceiveError(f"request header: {error}") from None
-        now_ms = self.active_ms = self._now_ms()
-        if self._timers.are_due(now_ms):
-            # The process was stopped. Due timers run before waiting requests.
-            self._timers.run_due(now_ms)
+        now_ms = self.active_ms
         context = RequestContext(
             self._cluster, self._broker, self._listener, header, self._info, now_ms
         )
@@ -449,6 +456,7 @@ class Connection(FrameReader):
         frame = await self._frame_within(within_ms)
         if frame is None:
             return
+        await self._run_late_timers()
         answer = self.serve(frame)
         self._give_memory()
         rest = await answer.sent() if isinstance(answer, PendingExchange) else answer

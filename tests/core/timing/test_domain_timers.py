@@ -85,3 +85,21 @@ def test_a_part_of_a_part_is_ahead_by_both():
     assert inner.now_ms() == 1090
     clock.pass_until(1010)
     assert ran == [1100]
+
+
+def test_timers_of_a_part_count_in_the_turn_of_the_heap_above():
+    clock = Clock()
+    inner = DomainTimers(clock.part, clock.part.now_ms)
+    for number in range(3):
+        clock.set(f"part {number}", 1010)
+        inner.call_at(1010, lambda number=number: clock.ran.append((f"inner {number}", 1010)))
+    clock.heap.call_at(1010, lambda: clock.ran.append(("above", 1010)))
+    clock.now_ms = 1010
+    turns = []
+    while clock.heap.are_due(1010):
+        before = len(clock.ran)
+        clock.heap.run_due(1010, 2)
+        turns.append(len(clock.ran) - before)
+    assert max(turns) == 2
+    assert sum(turns) == len(set(clock.ran)) == 7
+    assert clock.heap.deadline_ms() is None

@@ -31,6 +31,34 @@ def test_work_that_asks_for_another_turn_gets_one_at_a_time():
     assert heap.run_due(0) == 0
 
 
+def test_each_piece_of_work_that_is_to_run_soon_gets_a_turn_of_its_own():
+    heap, ran = TimerHeap(), []
+    for number in range(3):
+        heap.call_soon(lambda number=number: ran.append(number))
+    assert heap.run_due(0) == 1
+    assert (ran, heap.deadline_ms()) == ([0], 0)
+    assert [heap.run_due(0) for _ in range(3)] == [1, 1, 0]
+    assert ran == [0, 1, 2]
+
+
+def test_timers_that_are_due_together_run_in_turns():
+    heap, ran = TimerHeap(), []
+    for number in range(5):
+        heap.call_at(3, lambda number=number: ran.append(number))
+    heap.call_at(1, lambda: ran.append("cancelled")).cancel()
+    assert heap.run_due(3, 2) == 2
+    assert (ran, heap.deadline_ms(), heap.are_due(3)) == ([0, 1], 3, True)
+    assert heap.run_timers(3, 2) == 2
+    assert heap.run_timers(3, 2) == 1
+    assert (ran, heap.are_due(3)) == ([*range(5)], False)
+
+
+def test_a_cancelled_timer_is_not_due():
+    heap = TimerHeap()
+    heap.call_at(1, lambda: None).cancel()
+    assert not heap.are_due(1)
+
+
 def test_the_sleeper_is_told_of_what_is_to_run_soon():
     heap, told = TimerHeap(), []
     heap.on_earlier = lambda: told.append(heap.deadline_ms())

@@ -10,6 +10,7 @@ import pytest
 
 from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
+from mockbroker.core.timing.timers import TIMERS_PER_TURN
 from mockbroker.handlers.base import APIS
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.codec import request_codec, response_codec
@@ -421,3 +422,26 @@ def test_timers_that_are_due_run_before_requests_that_waited() -> None:
             client.frame()
         client.socket.close()
     assert happened == ["timer", "request"] * 30
+
+
+def test_very_many_timers_that_are_due_leave_turns_to_others() -> None:
+    """The request waits for all of them, and other work goes on meanwhile."""
+    happened: list[str] = []
+    many = 5 * TIMERS_PER_TURN
+    with Cluster(brokers=1, trace=lambda *_: happened.append("request")) as kafka:
+        client = Raw(kafka)
+
+        def stall(core: CoreCluster) -> None:
+            runtime = core.runtime
+            client.send(request(ApiKey.API_VERSIONS, 0, ApiVersionsRequest(), 1))
+            for _ in range(many):
+                runtime.timers.call_at(runtime.now_ms(), lambda: happened.append("timer"))
+            runtime.timers.call_soon(lambda: happened.append("other work"))
+            runtime.timers.call_soon(lambda: happened.append("other work"))
+
+        kafka.call(stall)
+        client.frame()
+        client.socket.close()
+    assert [each for each in happened if each != "other work"] == ["timer"] * many + ["request"]
+    first, second = (n for n, each in enumerate(happened) if each == "other work")
+    assert 0 <= first < second < many
