@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import clusterwide
-from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker.handlers.refusals import ErrorDetails, Refusal
+from mockbroker.handlers.slices import in_slices
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -21,6 +22,8 @@ from mockbroker_protocol.messages.alter_user_scram_credentials import (
 
 if TYPE_CHECKING:
     from mockbroker.core.security.sasl.scram_credential import ScramCredential
+
+CREDENTIALS_PER_SLICE = 500
 
 
 def _refuse_users(
@@ -45,8 +48,14 @@ def _refuse_users(
 )
 def alter_user_scram_credentials(
     ctx: RequestContext, request: AlterUserScramCredentialsRequest
-) -> AlterUserScramCredentialsResponse:
+) -> AlterUserScramCredentialsResponse | Parked[AlterUserScramCredentialsResponse]:
     """Apply all changes of each user, or none and answer the error."""
+    return in_slices(ctx, request, _alter(ctx, request))
+
+
+def _alter(
+    ctx: RequestContext, request: AlterUserScramCredentialsRequest
+) -> Generator[Parked[Any] | None, None, AlterUserScramCredentialsResponse]:
     credentials = ctx.cluster.scram_credentials
     # (user, mechanism, upsertion); None deletes
     changes: list[tuple[str, int, ScramCredentialUpsertion | None]] = [
@@ -67,10 +76,16 @@ def alter_user_scram_credentials(
             results[name] = AlterUserScramCredentialsResult(name, error.error, error.message)
         else:
             results.setdefault(name, AlterUserScramCredentialsResult(name, error_message=None))
+    made: list[tuple[str, int, ScramCredential | None]] = []
     for name, mechanism, upsertion in changes:
-        if results[name].error_code == ErrorCode.NONE:
-            _apply(credentials, name, mechanism, upsertion)
-            ctx.cluster.metadata.changed()
+        if results[name].error_code != ErrorCode.NONE:
+            continue
+        if len(made) % CREDENTIALS_PER_SLICE == CREDENTIALS_PER_SLICE - 1:
+            yield None  # digests take time
+        made.append((name, mechanism, _credential(mechanism, upsertion)))
+    for name, mechanism, credential in made:
+        _apply(credentials, name, mechanism, credential)
+        ctx.cluster.metadata.changed()
     return AlterUserScramCredentialsResponse(results=list(results.values()))
 
 
@@ -103,23 +118,31 @@ def _check(
         raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
 
 
+def _credential(
+    mechanism: int, upsertion: ScramCredentialUpsertion | None
+) -> ScramCredential | None:
+    from mockbroker.core.security.sasl.scram_credential import ScramMechanism, from_salted_password
+
+    if upsertion is None:
+        return None
+    return from_salted_password(
+        ScramMechanism(mechanism),
+        bytes(upsertion.salted_password),
+        bytes(upsertion.salt),
+        upsertion.iterations,
+    )
+
+
 def _apply(
     credentials: dict[str, dict[int, ScramCredential]],
     name: str,
     mechanism: int,
-    upsertion: ScramCredentialUpsertion | None,
+    credential: ScramCredential | None,
 ) -> None:
-    from mockbroker.core.security.sasl.scram_credential import ScramMechanism, from_salted_password
-
     mechanisms = credentials.setdefault(name, {})
-    if upsertion is None:
+    if credential is None:
         mechanisms.pop(mechanism, None)
     else:
-        mechanisms[mechanism] = from_salted_password(
-            ScramMechanism(mechanism),
-            bytes(upsertion.salted_password),
-            bytes(upsertion.salt),
-            upsertion.iterations,
-        )
+        mechanisms[mechanism] = credential
     if not mechanisms:
         del credentials[name]

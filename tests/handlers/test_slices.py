@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 
 from mockbroker.core.share.operations import INITIALIZE, READ
+from mockbroker.handlers.alter_user_scram_credentials import (
+    CREDENTIALS_PER_SLICE,
+    alter_user_scram_credentials,
+)
 from mockbroker.handlers.base import NO_RESPONSE, Parked
 from mockbroker.handlers.delete_records import delete_records
 from mockbroker.handlers.list_offsets import list_offsets
@@ -15,6 +19,10 @@ from mockbroker.handlers.produce import produce
 from mockbroker.handlers.slices import PARTITIONS_PER_SLICE
 from mockbroker.handlers.write_txn_markers import write_txn_markers
 from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
 from mockbroker_protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -242,3 +250,19 @@ def test_share_states_are_sent_and_handled_in_slices() -> None:
     turn(node)
     (topic,) = handled[0].results
     assert {each.start_offset for each in topic.partitions} == {5}
+
+
+def test_scram_credentials_are_made_in_slices_and_set_together(node: Node) -> None:
+    """A user who has two sees both or none."""
+    credentials = node.cluster.scram_credentials
+    upsertions = [
+        ScramCredentialUpsertion(f"user {n}", mechanism, 4096, b"salt", b"password")
+        for n in range(CREDENTIALS_PER_SLICE)
+        for mechanism in (1, 2)
+    ]
+    request = AlterUserScramCredentialsRequest(upsertions=upsertions)
+    ctx = node.ctx(0, key=ApiKey.ALTER_USER_SCRAM_CREDENTIALS)
+    reply = alter_user_scram_credentials(ctx, request)
+    assert slices(node, reply, lambda: len(credentials)) == [0, 0, CREDENTIALS_PER_SLICE]
+    assert {each.error_code for each in done(reply).results} == {E.NONE}
+    assert {frozenset(each) for each in credentials.values()} == {frozenset((1, 2))}

@@ -43,11 +43,6 @@ PARTS = 8  # the tests that share the APIs
 REPEATS = 3
 NOT_ASKED = (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
 STEP_MS_MAX = 500.0  # of the reference machine
-STEP_MS_OF = {
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: 1_000.0,  # digests for each user
-    # Partitions that are unknown to their coordinator are asked for again, each by itself.
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: 2_500.0,
-}
 
 load_all()
 ASKED = [ApiKey(key) for key in sorted(APIS) if key not in NOT_ASKED]
@@ -95,9 +90,8 @@ def test_a_request_of_the_most_elements_does_not_keep_others_waiting(
                 if frame is None:
                     continue
                 asked += 1
-                limit_ms = STEP_MS_OF.get(key, STEP_MS_MAX)
-                took_ms, answer = await _least_ms(sim, key, frame, limit_ms)
-                if took_ms > limit_ms:
+                took_ms, answer = await _least_ms(sim, key, frame)
+                if took_ms > STEP_MS_MAX:
                     name = f"{key.name} {'.'.join(path)}"
                     too_long[name] = f"{took_ms:.0f} ms, errors {dict(_errors(answer))}"
         assert not too_long
@@ -138,9 +132,7 @@ def _frame(sim: SimulatedCluster, key: ApiKey, path: Path, numbering: Numbering)
         return None
 
 
-async def _least_ms(
-    sim: SimulatedCluster, key: ApiKey, frame: bytes, limit_ms: float
-) -> tuple[float, Any]:
+async def _least_ms(sim: SimulatedCluster, key: ApiKey, frame: bytes) -> tuple[float, Any]:
     """The longest step of a request, in ms of the reference machine, and the answer.
 
     The least of some attempts, as a machine has other work.
@@ -157,7 +149,7 @@ async def _least_ms(
         answer = client.answer
         client.close()
         least = min(least, longest.ms / slowness())
-        if least <= limit_ms:
+        if least <= STEP_MS_MAX:
             break
     return least, answer
 
