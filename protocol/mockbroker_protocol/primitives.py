@@ -169,6 +169,10 @@ class Sized(Primitive):
         return writer.fixed(self.plain_code, f"{name}_size")
 
 
+def _too_long(size: int) -> str:
+    return f"string of {size} bytes, at most {STRING_BYTES_MAX}"
+
+
 class String(Sized):
     """UTF-8 text behind an int16 or compact length."""
 
@@ -179,7 +183,7 @@ class String(Sized):
         if length is None:
             return None
         if length > STRING_BYTES_MAX:
-            raise Malformed(f"string of {length} bytes", path, start)
+            raise Malformed(_too_long(length), path, start)
         return java_text(take(stream, length, path, start))
 
     def write(self, value: Any, stream: BytesIO, path: str) -> None:
@@ -190,7 +194,7 @@ class String(Sized):
         except UnicodeEncodeError as error:
             raise self.refuse(str(error), stream, path) from None
         if data is not None and len(data) > STRING_BYTES_MAX:
-            raise StringTooLong(f"string of {len(data)} bytes", path, stream.tell())
+            raise StringTooLong(_too_long(len(data)), path, stream.tell())
         self.write_length(None if data is None else len(data), stream, path)
         stream.write(data or b"")
 

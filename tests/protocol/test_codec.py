@@ -273,8 +273,8 @@ def test_path_and_byte_of_the_first_field_that_cannot_be_read_are_named() -> Non
         ("0278", "client_software_version", "needs 1 bytes, 0 left"),
         ("7f78", "client_software_name", "needs 126 bytes, 1 left"),
         ("ffffffff08", "client_software_name", "null where none is allowed"),
-        ("ffffffff07", "client_software_name", "string of 2147483646 bytes"),
-        ("818002" + "61" * 32768, "client_software_name", "string of 32768 bytes"),
+        ("ffffffff07", "client_software_name", "string of 2147483646 bytes, at most 32767"),
+        ("818002" + "61" * 32768, "client_software_name", "string of 32768 bytes, at most 32767"),
         ("8080808080", "client_software_name", "varint longer than 5 bytes"),
         ("02780278", "_tags", "needs 1 bytes, 0 left"),
         ("0278027801050261", "_tags", "tag 5 of 2 bytes, 1 left"),
@@ -470,7 +470,7 @@ def test_find_coordinator_answers_one_key_or_from_v4_on_several() -> None:
         (
             MetadataRequest(topics=[MetadataRequestTopic(name="x" * 40000)]),
             "topics[0].name",
-            "string of 40000 bytes",
+            "string of 40000 bytes, at most 32767",
         ),
         (
             MetadataRequest(topics=[MetadataRequestTopic(name=7)]),  # type: ignore[arg-type]

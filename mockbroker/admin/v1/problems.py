@@ -10,6 +10,7 @@ from mockbroker.core.faults.errors import NameTakenError, UnknownNameError
 from mockbroker.core.journal.verify import JournalGapError
 from mockbroker.core.validation import ValidationError
 from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.exceptions import EncodeError
 
 MEDIA_TYPE = "application/problem+json"
 _NOT_FOUND = (
@@ -55,7 +56,7 @@ def problem_of(error: Exception) -> Problem | None:
     match error:
         case ProblemError():
             return error.problem
-        case ValidationError():
+        case ValidationError() | EncodeError():
             return Problem("not valid", 400, str(error), field=error.path)
         case UnknownNameError():
             return Problem("not found", 404, str(error))

@@ -11,6 +11,7 @@ import pytest
 from mockbroker import Cluster
 from mockbroker.admin.v1.endpoint import BODY_BYTES_MAX
 from mockbroker.admin.v1.journal import STREAMS_MAX
+from mockbroker.client import Client
 from tests.support.http import TIMEOUT_S, HttpClient
 from tests.support.waiting import wait_until
 
@@ -55,6 +56,14 @@ def test_headers_without_an_end_are_refused(admin: HttpClient) -> None:
         sock.sendall(HEAD)
         answer = send_until_refused(sock, line, HEADERS_BYTES // len(line))
     assert answer == b"" or status_of(answer) in (400, 431)
+
+
+def test_a_name_that_no_message_can_carry_is_refused() -> None:
+    with Cluster(brokers=1, topics={"t": 1}) as kafka, Client(kafka.bootstrap_servers) as client:
+        client.coordinator("g")  # its topic is there now
+        answer = HttpClient(kafka.admin_url).request("DELETE", f"/v1/groups/{'x' * 40_000}")
+    assert (answer.status, answer.body["field"]) == (400, "groups_names[0]")
+    assert answer.body["detail"] == "groups_names[0]: string of 40000 bytes, at most 32767"
 
 
 def test_requests_that_never_end_hold_up_nobody(admin: HttpClient) -> None:
