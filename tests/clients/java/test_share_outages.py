@@ -260,11 +260,10 @@ def test_a_restore_makes_acquired_records_available(java: Steps, kafka: Cluster)
     snapshot = kafka.snapshot()
     java("acknowledge", member, partition=partition, offsets=[1, 3], type="ACCEPT")
     assert java("commit", member) == {partition: None}
-    fetch_no_more(kafka, member)
     kafka.restore(snapshot)
     other = explicit(java, group, topic)
-    polled = java.poll(other, 2)
-    assert [record["offset"] for record in polled] == [1, 3]
+    polled = java.poll_all(member, other, count=2)  # a fetch of the first may have been under way
+    assert sorted(record["offset"] for each in polled.values() for record in each) == [1, 3]
 
 
 def test_a_data_directory_keeps_what_was_acknowledged(tour: Tour, tmp_path: Path) -> None:
