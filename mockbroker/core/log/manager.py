@@ -11,7 +11,7 @@ Source: LogManager.cleanupLogs, LogCleaner.CleanerThread, LogCleanerManager.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.errors import ApiError
@@ -20,6 +20,7 @@ from mockbroker.core.log.added_age import AddedAge
 from mockbroker.core.log.emitters import emit_removed
 from mockbroker.core.log.maintenance_schedule import MaintenanceSchedule
 from mockbroker.core.replication.replica_logs import logs_of
+from mockbroker.core.timing.turns import in_turns
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 # The cleaner serves clients after each slice, which takes a few milliseconds.
 RECORDS_PER_SLICE = 1500
+PARTITIONS_PER_TURN = 200
 
 
 class RetentionResult(NamedTuple):
@@ -117,8 +119,15 @@ class LogManager:
 
     def _retain(self, partitions: Sequence[Partition], now_ms: int) -> None:
         """One round of retention."""
-        for partition in partitions:
+        in_turns(self.runtime.timers, self._retain_each(partitions, now_ms))
+
+    def _retain_each(self, partitions: Sequence[Partition], now_ms: int) -> Iterator[None]:
+        for number, partition in enumerate(partitions):
+            if number and number % PARTITIONS_PER_TURN == 0:
+                yield
             partition.maintenance_scheduled = False
+            if partition.deleted:
+                continue
             if partition.topic.configs.compacted:
                 self.schedule(partition)  # the policy has changed
                 continue

@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.log.compaction import CompactionResult
-from mockbroker.core.log.manager import RetentionResult
+from mockbroker.core.log.manager import PARTITIONS_PER_TURN, RetentionResult
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.replication.partition import Partition
 from mockbroker.core.replication.replica import Replica
@@ -91,6 +91,32 @@ def test_checks_are_held_every_log_retention_check_interval_ms_from_the_start_on
     assert shown(partition) == [0]
     world.advance(1)
     assert shown(partition) == []
+
+
+def test_a_check_of_very_many_partitions_lets_requests_in_between():
+    """A topic that is deleted meanwhile is passed by."""
+    world = Calls()
+    many = PARTITIONS_PER_TURN + 50
+    world.node.topic("few", partitions=1, retention_ms="1000")
+    world.node.topic(partitions=many, retention_ms="1000")
+    batch = batch_of(b"v", timestamp=world.node.now_ms)
+    partitions = world.node.cluster.topics["t"].partitions
+    for partition in partitions:
+        world.node.produced(batch, partition=partition.index)
+    world.node.produced(batch, topic="few")
+    [last] = world.node.cluster.topics["few"].partitions
+    timers = world.node.cluster.runtime.timers
+    deadline_ms = timers.deadline_ms()
+    assert deadline_ms is not None
+    world.node.now_ms = max(deadline_ms, world.node.now_ms + 2_000)
+    kept = []
+    while timers.are_due(world.node.now_ms) or timers.deadline_ms() == 0:
+        timers.run_due(world.node.now_ms)
+        kept.append(sum(1 for each in partitions if shown(each)))
+        if len(kept) == 1:
+            world.node.cluster.delete_topic("few")
+    assert kept == [50, 0]
+    assert shown(last) == [0]
 
 
 def test_whoever_waits_at_the_log_is_told_that_its_start_has_moved():
