@@ -33,4 +33,4 @@ def java(tour: Tour, peer: Peer) -> Iterator[Steps]:
     """The Java clients of one version on one cluster."""
     steps = Steps(tour, peer)
     yield steps
-    steps.close_all()
+    steps.close_clients()

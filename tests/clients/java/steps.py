@@ -192,9 +192,15 @@ class Steps:
         self._open.append((kind, name))
         return name
 
-    def close_all(self) -> None:
+    def close_clients(self) -> None:
+        """Close all but the admin client, which others of the same cluster go on with."""
         while self._open:
             self.close(self._open[-1][1])
+
+    def close_all(self) -> None:
+        """Close all, because the cluster ends: another one may get its ports."""
+        self.close_clients()
+        self.admin("close")
 
 
 def _dotted(options: dict[str, object]) -> dict[str, str]:

@@ -118,6 +118,7 @@ def test_a_transaction_that_hangs_holds_readers_until_an_administrator_ends_it(
     assert committed(kafka, 1) == ["0"]
     (ended,) = java("admin.describeProducers", partitions=["t-0"], **where)["t-0"]
     assert ended["txnStart"] is None
+    java("admin.close", **where)
     session.close()
 
 
