@@ -136,7 +136,7 @@ def memory_and_log(
     if isinstance(shard, ShareShard):
         again = ShareShard(shard.coordinator, shard.partition)
         shard.partition.unwatch(again)
-        again.read()
+        again.read_at_once()
         yield "share partitions", _share_partitions(shard), _share_partitions(again)
         return
     if isinstance(stored, StoredTransactions):
@@ -158,7 +158,7 @@ def memory_and_log(
         return
     fresh = GroupShard(shard.coordinator, shard.partition)
     shard.partition.unwatch(fresh)
-    fresh.read()
+    fresh.read_at_once()
     yield "consumer groups", _consumer_groups(shard), _consumer_groups(fresh)
     yield "share groups", _share_groups(shard), _share_groups(fresh)
     yield "streams groups", _streams_groups(shard), _streams_groups(fresh)

@@ -51,7 +51,7 @@ class Held:
         if state in (TransactionState.EMPTY, TransactionState.DEAD):
             if state is TransactionState.DEAD:
                 self._hold_records()
-                self.kafka.call(lambda _: self.shard.expire(0))
+                self.kafka.call(lambda _: list(self.shard.expire(0)))
                 self._wait_until_pending(TransactionState.DEAD)
             return
         session.ask(p.produce(self.name), 12)

@@ -2,10 +2,10 @@
 
 A key (a group id, a transactional id) hashes to a partition, whose leader coordinates it.
 `on_leadership_change` compares the broker's image of the partition with the shard, and loads or
-unloads the shard. A load runs in the next turn without a request, because sessions must expire and
-transactions must end. With `mockbroker.coordinator.load.ms` it takes that long. Until then the
-broker answers COORDINATOR_LOAD_IN_PROGRESS. Other brokers answer NOT_COORDINATOR. An empty
-partition has no shard before the first request.
+unloads the shard. A load begins in the next turn without a request, because sessions must expire
+and transactions must end. With `mockbroker.coordinator.load.ms` it begins that much later, and a
+long log takes several turns. Until it ends the broker answers COORDINATOR_LOAD_IN_PROGRESS. Other
+brokers answer NOT_COORDINATOR. An empty partition has no shard before the first request.
 
 Source: CoordinatorRuntime, GroupCoordinatorService, TransactionCoordinator.
 """
@@ -20,6 +20,7 @@ from mockbroker.core.brokers.broker_life import PAUSED, RUNNING
 from mockbroker.core.brokers.host import HostBroker
 from mockbroker.core.coordinator.shard import CoordinatorShard
 from mockbroker.core.hashing.java_hash import coordinator_partition
+from mockbroker.core.timing.turns import in_turns
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
@@ -50,9 +51,9 @@ class CoordinatorRuntime(Generic[S]):
         """An empty shard that is not loaded yet."""
         raise NotImplementedError
 
-    def on_shard_loaded(self, shard: S) -> None:
-        """Start the timers of a loaded shard."""
-        shard.on_loaded()
+    def on_shard_loaded(self, shard: S) -> Iterator[None]:
+        """Start the timers of a shard that has read its log, in turns."""
+        return shard.on_loaded()
 
     # --------------------------------------------------------------------------- finding shards
 
@@ -148,10 +149,13 @@ class CoordinatorRuntime(Generic[S]):
         return shard
 
     def _load(self, shard: S) -> None:
+        in_turns(self.runtime.timers, self._loading(shard))
+
+    def _loading(self, shard: S) -> Iterator[None]:
+        yield from shard.read()
         if not shard.unloaded:
-            shard.read()
-            shard.loading = False
-            self.on_shard_loaded(shard)
+            yield from self.on_shard_loaded(shard)
+        shard.loading = False
 
     def is_paused(self) -> bool:
         """Whether the broker's process is paused; its timers do not run then."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from mockbroker.core.timing.timers import DueTimers, Timer
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from mockbroker.core.runtime import Runtime
 
 NONE = ErrorCode.NONE
+RECORDS_PER_TURN = 500  # of a load
 
 # The error for the client after a failed write (CoordinatorOperationExceptionHelper,
 # TransactionStateManager.appendTransactionToLog); others are UNKNOWN_SERVER_ERROR.
@@ -120,12 +122,33 @@ class CoordinatorShard(Generic[C]):
             and not self.unloaded
         )
 
-    def read(self) -> None:
-        """Read the partition's log, from its start to its end."""
+    def read(self) -> Iterator[None]:
+        """Replay the partition's log from its start to its end, in turns.
+
+        Nobody else writes meanwhile: markers wait for a loaded shard. The cleaner removes a
+        tombstone long after the records before it.
+        """
+        offset, is_over = 0, False
+        while not is_over and not self.unloaded:
+            if offset:
+                yield
+            is_over = True
+            some = islice(stored_records(self._log, offset), RECORDS_PER_TURN)
+            for number, (header, record) in enumerate(some, 1):
+                self.replay(header, record)
+                offset, is_over = record.offset + 1, number < RECORDS_PER_TURN
+
+    def read_at_once(self) -> None:
+        """Replay the whole log, for a shard that no coordinator uses."""
+        for _ in self.read():
+            pass
+
+    def replay(self, header: BatchHeader, record: Record) -> None:
+        """Apply one record of the log."""
         raise NotImplementedError
 
-    def on_loaded(self) -> None:
-        """Start the timers, because the log is read."""
+    def on_loaded(self) -> Iterator[None]:
+        """Start the timers in turns, because the log is read."""
         raise NotImplementedError
 
     def on_unloaded(self) -> None:
@@ -203,9 +226,12 @@ class CoordinatorShard(Generic[C]):
         deferred.complete(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
-def stored_records(log: ReplicaLog) -> Iterator[tuple[BatchHeader, Record]]:
-    """The records of a log in their order, each with the header of its batch."""
-    for batch in log.batches():
+def stored_records(log: ReplicaLog, offset: int = 0) -> Iterator[tuple[BatchHeader, Record]]:
+    """The records of a log from an offset on in their order, each with the header of its batch."""
+    first, _ = log.batch_range(offset, offset)
+    for index in range(first, log.batch_count):
+        batch = log.batch_at(index)
         header = BatchHeader(batch)
         for record in iter_records(header, batch):
-            yield header, record
+            if record.offset >= offset:
+                yield header, record

@@ -5,6 +5,7 @@ Source: GroupCoordinatorService.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.core.brokers.host import HostBroker
@@ -71,12 +72,12 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
     def new_shard(self, partition: Partition) -> GroupShard:
         return GroupShard(self, partition)
 
-    def on_shard_loaded(self, shard: GroupShard) -> None:
+    def on_shard_loaded(self, shard: GroupShard) -> Iterator[None]:
         if self._expiry is None:
             self._expiry = ExpirySchedule(
                 self.runtime, self.configs, self.clock_domains.groups, self.loaded, self.is_paused
             )
-        shard.on_loaded(self._expiry.shard_changed)
+        return shard.on_loaded(self._expiry.shard_changed)
 
     def resume(self) -> None:
         super().resume()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from mockbroker.core.groups.expiry import expire_group
+from mockbroker.core.groups.group import GROUPS_PER_TURN
 from mockbroker.core.timing.timers import DueTimers
 from mockbroker.core.timing.turns import in_turns
 
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from mockbroker.core.groups.shard import GroupShard
     from mockbroker.core.runtime import Runtime
     from mockbroker.core.timing.domain_timers import DomainTimers
-
-
-GROUPS_PER_TURN = 200
 
 
 class ExpirySchedule:

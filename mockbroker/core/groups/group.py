@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mockbroker.core.groups.records import KeyValue
     from mockbroker_protocol import ErrorCode
 
+GROUPS_PER_TURN = 200  # of work on all groups of a shard
+
 # Group.GroupType, as ListGroups spells it.
 CLASSIC = "classic"
 CONSUMER = "consumer"

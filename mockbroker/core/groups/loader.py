@@ -34,13 +34,12 @@ GROUP_TYPES: dict[int, str] = {
 }
 
 
-def load(shard: GroupShard, now_ms: int) -> None:
-    """Read the shard's partition to its end. The shard must be new."""
-    for header, record in stored_records(shard.partition.log):
-        if header.is_control:
-            _replay_control(shard.offsets, header, record)
-        else:
-            replay(shard, record, _producer_id(header), now_ms)
+def replay_stored(shard: GroupShard, header: BatchHeader, record: Record, now_ms: int) -> None:
+    """Apply one record of the log, which may be the marker of a transaction."""
+    if header.is_control:
+        _replay_control(shard.offsets, header, record)
+    else:
+        replay(shard, record, _producer_id(header), now_ms)
 
 
 def replicated_offsets(partition: Partition) -> OffsetStore:

@@ -13,7 +13,7 @@ Source: GroupCoordinatorShard, CoordinatorPartitionWriter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from mockbroker.core.coordinator.shard import CoordinatorShard, ShardCoordinator
@@ -30,13 +30,13 @@ from mockbroker.core.groups.events import (
     SyncResult,
     Tick,
 )
-from mockbroker.core.groups.group import SHARE, STREAMS
-from mockbroker.core.groups.loader import load
+from mockbroker.core.groups.group import GROUPS_PER_TURN, SHARE, STREAMS
+from mockbroker.core.groups.loader import replay_stored
 from mockbroker.core.groups.offsets import OffsetAndMetadata, OffsetStore
 from mockbroker.core.groups.records import KeyValue
 from mockbroker.core.groups.runner import answer, unknown_members
 from mockbroker_protocol import ErrorCode
-from mockbroker_protocol.records import Record, build_batch
+from mockbroker_protocol.records import BatchHeader, Record, build_batch
 
 if TYPE_CHECKING:
     from mockbroker.core.groups.classic import ClassicGroupSettings
@@ -370,20 +370,24 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
 
     # -------------------------------------------------------------------------- loading, unloading
 
-    def read(self) -> None:
-        load(self, self._clock_domains.groups.now_ms())
+    def replay(self, header: BatchHeader, record: Record) -> None:
+        replay_stored(self, header, record, self._clock_domains.groups.now_ms())
 
-    def on_loaded(self, on_changed: Callable[[], None] | None = None) -> None:
-        """Start the sessions.
+    def on_loaded(self, on_changed: Callable[[], None] | None = None) -> Iterator[None]:
+        """Start the sessions, in turns.
 
         `on_changed` is called after a change, once until `changed` is reset.
         """
+        for number, group in enumerate(self.by_type()):
+            if number and number % GROUPS_PER_TURN == 0:
+                yield
+                if self.unloaded:
+                    return
+            emit_loaded(self._runtime, self.coordinator.broker_id, group)
+            self.runner(group).run(group, Loaded())
         self.changed = False
         self._on_changed = on_changed
         self.mark_changed()
-        for group in self.by_type():
-            emit_loaded(self._runtime, self.coordinator.broker_id, group)
-            self.runner(group).run(group, Loaded())
 
     def on_unloaded(self) -> None:
         for group in self.by_type():

@@ -62,8 +62,8 @@ class ShareCoordinator(CoordinatorRuntime[ShareShard]):
     def new_shard(self, partition: Partition) -> ShareShard:
         return ShareShard(self, partition)
 
-    def on_shard_loaded(self, shard: ShareShard) -> None:
-        super().on_shard_loaded(shard)
+    def on_shard_loaded(self, shard: ShareShard) -> Iterator[None]:
+        yield from super().on_shard_loaded(shard)
         self._arm(PRUNE_INTERVAL)
         self._arm(COLD_INTERVAL)
 

@@ -9,14 +9,10 @@ Source: ShareCoordinatorShard, ShareCoordinatorOffsetsManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mockbroker.core.coordinator.shard import (
-    APPEND_ERRORS,
-    CoordinatorShard,
-    stored_records,
-)
+from mockbroker.core.coordinator.shard import APPEND_ERRORS, CoordinatorShard
 from mockbroker.core.share.emitters import emit_state
 from mockbroker.core.share.operations import DELETE, INITIALIZE, READ, READ_SUMMARY, WRITE
 from mockbroker.core.share.records import (
@@ -37,7 +33,7 @@ from mockbroker_protocol.messages import initialize_share_group_state as initial
 from mockbroker_protocol.messages import read_share_group_state as reading
 from mockbroker_protocol.messages import read_share_group_state_summary as summing
 from mockbroker_protocol.messages import write_share_group_state as writing
-from mockbroker_protocol.records import build_batch
+from mockbroker_protocol.records import BatchHeader, Record, build_batch
 
 if TYPE_CHECKING:
     from mockbroker.core.replication.partition import Partition
@@ -86,20 +82,20 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
 
     # ---------------------------------------------------------------------- loading and unloading
 
-    def read(self) -> None:
-        for header, record in stored_records(self.partition.log):
-            if header.is_control:
-                continue
-            try:
-                parsed = parse(record)
-            except (DecodeError, UnknownVersionError):
-                self.unreadable += 1
-                continue
-            if parsed is not None:
-                self._apply(parsed, record.offset)
+    def replay(self, header: BatchHeader, record: Record) -> None:
+        if header.is_control:
+            return
+        try:
+            parsed = parse(record)
+        except (DecodeError, UnknownVersionError):
+            self.unreadable += 1
+            return
+        if parsed is not None:
+            self._apply(parsed, record.offset)
 
-    def on_loaded(self) -> None:
-        """The coordinator has the timers."""
+    def on_loaded(self) -> Iterator[None]:
+        """Nothing to do: the coordinator has the timers."""
+        return iter(())
 
     def on_unloaded(self) -> None:
         self.entries.clear()

@@ -46,8 +46,8 @@ class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
     def new_shard(self, partition: Partition) -> TransactionShard:
         return TransactionShard(self, partition)
 
-    def on_shard_loaded(self, shard: TransactionShard) -> None:
-        shard.on_loaded()
+    def on_shard_loaded(self, shard: TransactionShard) -> Iterator[None]:
+        yield from shard.on_loaded()
         self._schedule_expiry()
 
     def resume(self) -> None:

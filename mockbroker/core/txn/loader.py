@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.core.coordinator.shard import stored_records
 from mockbroker.core.txn.machine import TransactionMetadata
 from mockbroker.core.txn.records import parse
 from mockbroker_protocol.exceptions import DecodeError, UnknownVersionError
@@ -20,13 +19,6 @@ from mockbroker_protocol.records import Record
 
 if TYPE_CHECKING:
     from mockbroker.core.txn.shard import TransactionShard
-
-
-def load(shard: TransactionShard) -> None:
-    """Read the shard's partition to its end. The shard must be new."""
-    for header, record in stored_records(shard.partition.log):
-        if not header.is_control:
-            replay(shard, record)
 
 
 def replay(shard: TransactionShard, record: Record) -> None:

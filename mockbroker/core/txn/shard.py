@@ -37,11 +37,11 @@ from mockbroker.core.txn.events import (
     Tick,
     TopicPartition,
 )
-from mockbroker.core.txn.loader import load
+from mockbroker.core.txn.loader import replay
 from mockbroker.core.txn.machine import TransactionMetadata, new_image
 from mockbroker.core.txn.states import TransactionState
 from mockbroker_protocol import ErrorCode
-from mockbroker_protocol.records import Record, build_batch
+from mockbroker_protocol.records import BatchHeader, Record, build_batch
 
 if TYPE_CHECKING:
     from mockbroker.core.replication.partition import Partition
@@ -201,12 +201,17 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
     def is_current_for(self, partition: Partition) -> bool:
         return super().is_current_for(partition) and partition.leader_epoch == self.epoch
 
-    def read(self) -> None:
-        load(self)
+    def replay(self, header: BatchHeader, record: Record) -> None:
+        if not header.is_control:
+            replay(self, record)
 
-    def on_loaded(self) -> None:
+    def on_loaded(self) -> Iterator[None]:
         """Complete decided ends, and set the timers of open transactions."""
-        for transaction in list(self.transactions.values()):
+        for number, transaction in enumerate(list(self.transactions.values())):
+            if number and number % IDS_PER_TURN == 0:
+                yield
+                if self.unloaded:
+                    return
             self._run(transaction, Loaded())
 
     def on_unloaded(self) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.coordinator.shard import RECORDS_PER_TURN
 from mockbroker.core.errors import ActionError
 from mockbroker.core.events import Event, GroupMoved
+from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.replication.partition import Partition
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.describe_groups import DescribeGroupsRequest
@@ -20,6 +22,7 @@ from tests.support.group_node import (
 )
 
 E = ErrorCode
+MANY = 2 * RECORDS_PER_TURN + 10
 
 
 @pytest.fixture
@@ -102,6 +105,61 @@ def test_a_coordinator_that_takes_its_time_to_load_says_so():
     assert answer.topics[0].partitions[0].error_code == E.COORDINATOR_LOAD_IN_PROGRESS
     node.advance(1)
     assert committed(node) == 7
+
+
+def with_a_long_log() -> GroupNode:
+    """One partition of groups, whose log takes three turns to read and as many to start."""
+    configs = {"offsets.topic.num.partitions": "1"}
+    node = GroupNode(racks=(None,) * 3, configs=configs)
+    stable(node)
+    for number in range(MANY):
+        request = commit_request({("t", 0): number}, f"simple-{number}")
+        assert (
+            node.ask(request, broker=home(node).leader_id).topics[0].partitions[0].error_code == 0
+        )
+    return node
+
+
+def turn(node: GroupNode) -> bool:
+    """One turn of the load; False if there is none."""
+    timers = node.cluster.runtime.timers
+    return bool(timers.run_due(node.now_ms))
+
+
+def test_a_long_log_is_read_in_turns() -> None:
+    """Requests are served in between: those to the coordinator hear that it loads."""
+    node = with_a_long_log()
+    former = home(node).leader_id
+    node.cluster.move_coordinator("g", another(node))
+    answers = []
+    while turn(node):
+        commit = commit_request({("t", 0): 8}, "late")
+        answer = node.ask(commit, broker=home(node).leader_id)
+        answers.append(answer.topics[0].partitions[0].error_code)
+    assert set(answers[:-1]) == {E.COORDINATOR_LOAD_IN_PROGRESS}
+    assert len(answers) > MANY // RECORDS_PER_TURN
+    assert answers[-1] == E.NONE
+    assert committed(node) == 7
+    shard = node.shard(broker=home(node).leader_id)
+    assert shard.groups.keys() == {"g", "late", *(f"simple-{number}" for number in range(MANY))}
+    assert not isinstance(node.cluster.brokers[former].groups.shard_of("g"), GroupShard)
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3, 5])
+def test_a_load_ends_when_the_coordinator_moves_on_meanwhile(turns: int) -> None:
+    node = with_a_long_log()
+    former, following = home(node).leader_id, another(node)
+    node.cluster.move_coordinator("g", following)
+    for _ in range(turns):
+        assert turn(node)
+    begun = node.cluster.brokers[following].groups.shard(home(node))
+    assert begun == E.COORDINATOR_LOAD_IN_PROGRESS
+    node.cluster.move_coordinator("g", former)
+    while turn(node):
+        pass
+    assert node.cluster.brokers[following].groups.loaded() == []
+    assert committed(node) == 7
+    assert len(node.shard(broker=former).groups) == MANY + 1
 
 
 def test_a_coordinator_can_be_made_to_load_anew(node):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mockbroker.core.groups import records as group_records
 from mockbroker.core.groups.classic import ClassicGroup
 from mockbroker.core.groups.events import GroupImage
-from mockbroker.core.groups.loader import GROUP_TYPES, OFFSET_COMMIT, load
+from mockbroker.core.groups.loader import GROUP_TYPES, OFFSET_COMMIT
 from mockbroker.core.groups.offsets import OffsetAndMetadata
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker_protocol import ErrorCode
@@ -34,7 +34,7 @@ def fresh(node: GroupNode, group: str = "g") -> GroupShard:
     """A second shard, read from the same log."""
     old = node.shard(group)
     shard = GroupShard(old.coordinator, old.partition)
-    load(shard, node.now_ms)
+    shard.read_at_once()
     shard.loading = False
     return shard
 

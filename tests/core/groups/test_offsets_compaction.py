@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockbroker.core.groups.loader import load
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.delete_groups import DeleteGroupsRequest
@@ -36,7 +35,7 @@ def reloaded(node: GroupNode) -> GroupShard:
     """What another coordinator makes of the log."""
     old = node.shard()
     shard = GroupShard(old.coordinator, old.partition)
-    load(shard, node.now_ms)
+    shard.read_at_once()
     return shard
 
 

@@ -186,7 +186,7 @@ def unwritten_commits_count() -> Planting:
 
 @planted("Offsets committed in a transaction are lost when the coordinator moves.")
 def loading_ignores_markers() -> Planting:
-    return rewritten(loader.load, "_replay_control(shard.offsets, header, record)", "continue")
+    return rewritten(loader.replay_stored, "_replay_control(shard.offsets, header, record)", "pass")
 
 
 @planted("A coordinator that moves takes offsets of open transactions for committed.")
@@ -197,10 +197,10 @@ def loading_commits_what_is_pending() -> Planting:
 @planted("A coordinator that moves reads only what is below the high watermark.")
 def loading_stops_at_the_watermark() -> Planting:
     return rewritten(
-        loader.load,
+        loader.replay_stored,
         "if header.is_control:",
-        "if header.base_offset >= shard.partition.high_watermark:\n            break\n"
-        "        if header.is_control:",
+        "if header.base_offset >= shard.partition.high_watermark:\n        return\n"
+        "    if header.is_control:",
     )
 
 

@@ -13,7 +13,6 @@ from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSetting
 from mockbroker.core.groups.consumer.records import RECORD_TYPES
 from mockbroker.core.groups.consumer.shard import ConsumerGroups
 from mockbroker.core.groups.consumer.states import ConsumerGroupState
-from mockbroker.core.groups.loader import load
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.delete_groups import DeleteGroupsRequest
@@ -66,7 +65,7 @@ def fresh(node: ConsumerNode) -> GroupShard:
     """A second shard, read from the same log."""
     old = node.shard()
     shard = GroupShard(old.coordinator, old.partition)
-    load(shard, node.now_ms)
+    shard.read_at_once()
     shard.loading = False
     return shard
 

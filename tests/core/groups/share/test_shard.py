@@ -6,7 +6,6 @@ import pytest
 
 from mockbroker.core.configs.values import ClusterConfigs
 from mockbroker.core.errors import ActionError
-from mockbroker.core.groups.loader import load
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.groups.share.group import ShareGroup, ShareSettings
 from mockbroker.core.groups.share.records import RECORD_TYPES
@@ -48,7 +47,7 @@ def fresh(node: ShareNode) -> GroupShard:
     """A second shard, read from the same log."""
     old = node.shard()
     shard = GroupShard(old.coordinator, old.partition)
-    load(shard, node.now_ms)
+    shard.read_at_once()
     shard.loading = False
     return shard
 
