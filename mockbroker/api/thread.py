@@ -208,11 +208,18 @@ class ClusterThread:
     def call(self, function: Callable[[CoreCluster], T]) -> T:
         """Run `function(core cluster)` in the thread and return its result.
 
-        Raises ClusterError after the end of the thread; if an error ended it, caused by that error.
+        Coordinators that load do so first. Raises ClusterError after the end of the thread; if an
+        error ended it, caused by that error.
         """
         assert self._token is not None
+
+        def there() -> T:
+            cluster = self.server.cluster
+            cluster.runtime.finish_loads()
+            return function(cluster)
+
         try:
-            return trio.from_thread.run_sync(function, self.server.cluster, trio_token=self._token)
+            return trio.from_thread.run_sync(there, trio_token=self._token)
         except (trio.RunFinishedError, trio.Cancelled):
             error = self._ended()
         raise error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.core.ids import IdSource
@@ -38,6 +38,7 @@ class Runtime:
         "clock_control",
         "ids",
         "journal",
+        "loads",
         "now_ms",
         "on_event",
         "timers",
@@ -56,6 +57,19 @@ class Runtime:
         # Controls the clock of `now_ms`; set by the server that runs the cluster.
         self.clock_control: ClockControl | None = None
         self.journal: Journal | None = None
+        # The loads of coordinators that begin in the next turn, or go on in turns.
+        self.loads: dict[object, Iterator[None]] = {}
+
+    def finish_loads(self) -> None:
+        """Finish the loads of coordinators now, because an operator looks.
+
+        Those that begin later (`mockbroker.coordinator.load.ms`) are not there yet.
+        """
+        while self.loads:
+            key, load = next(iter(self.loads.items()))
+            for _ in load:
+                pass
+            self.loads.pop(key, None)
 
     def emit(self, event: Event) -> None:
         """Pass an event to all observers."""

@@ -107,6 +107,12 @@ class ClusterBackend(AdminBackend):
     def now_ms(self) -> int:
         return self._server.clock.now_ms()
 
+    def _settled(self) -> Cluster:
+        """The cluster, whose coordinators know all that is in their logs."""
+        cluster = self._server.cluster
+        cluster.runtime.finish_loads()
+        return cluster
+
     async def read(self, function: Callable[[], T]) -> T:
         return await self.cluster(lambda _: function())
 
@@ -123,10 +129,14 @@ class BridgedBackend(ClusterBackend):
         self._bridge = bridge
 
     async def cluster(self, function: Callable[[Cluster], T]) -> T:
-        return await self._bridge.call(lambda: function(self.server.cluster))
+        return await self._bridge.call(lambda: function(self._settled()))
 
     async def run(self, function: Callable[[], Awaitable[T]], timeout_s: float) -> T:
-        return await self._bridge.run(function, timeout_s)
+        async def there() -> T:
+            self._settled()
+            return await function()
+
+        return await self._bridge.run(there, timeout_s)
 
     def limit(self, timeout_s: float) -> AbstractContextManager[trio.CancelScope]:
         return trio.move_on_after(timeout_s)
@@ -136,9 +146,10 @@ class OwnRunBackend(ClusterBackend):
     """For endpoints that are called in the cluster's own run, whose clock may be frozen."""
 
     async def cluster(self, function: Callable[[Cluster], T]) -> T:
-        return function(self.server.cluster)
+        return function(self._settled())
 
     async def run(self, function: Callable[[], Awaitable[T]], timeout_s: float) -> T:  # noqa: ARG002
+        self._settled()
         return await function()
 
     def limit(self, timeout_s: float) -> AbstractContextManager[trio.CancelScope]:

@@ -111,11 +111,18 @@ class CoordinatorRuntime(Generic[S]):
             if load_ms or not self.loads_on_request:
                 self._start_load(partition, load_ms)
             else:
-                load = partial(self._load_unless_loaded, partition)
+                self.runtime.loads[self, partition.index] = self._load_unasked(partition)
+                load = partial(self._load_in_next_turn, partition)
                 self.runtime.timers.call_at(self.runtime.now_ms(), load)
 
-    def _load_unless_loaded(self, partition: Partition) -> None:
+    def _load_in_next_turn(self, partition: Partition) -> None:
+        load = self.runtime.loads.pop((self, partition.index), None)
+        if load is not None:
+            in_turns(self.runtime.timers, load)
+
+    def _load_unasked(self, partition: Partition) -> Iterator[None]:
         self.shard(partition)
+        yield from ()
 
     def _may_load(self, partition: Partition) -> bool:
         """Whether this broker leads the partition. A removed broker leads none, although a new
@@ -149,13 +156,17 @@ class CoordinatorRuntime(Generic[S]):
         return shard
 
     def _load(self, shard: S) -> None:
-        in_turns(self.runtime.timers, self._loading(shard))
+        load = self.runtime.loads[shard] = self._loading(shard)
+        in_turns(self.runtime.timers, load)
 
     def _loading(self, shard: S) -> Iterator[None]:
-        yield from shard.read()
-        if not shard.unloaded:
-            yield from self.on_shard_loaded(shard)
-        shard.loading = False
+        try:
+            yield from shard.read()
+            if not shard.unloaded:
+                yield from self.on_shard_loaded(shard)
+            shard.loading = False
+        finally:
+            self.runtime.loads.pop(shard, None)
 
     def is_paused(self) -> bool:
         """Whether the broker's process is paused; its timers do not run then."""

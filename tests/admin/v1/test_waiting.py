@@ -12,6 +12,7 @@ import trio.testing
 
 from mockbroker.admin.v1.backend import OwnRunBackend
 from mockbroker.admin.v1.waiting import Signal, Stop, observe, until, watching
+from mockbroker.core.runtime import Runtime
 
 
 class Watched:
@@ -48,7 +49,8 @@ class LateBackend(OwnRunBackend):
 
 
 def backend(kind: type[OwnRunBackend] = OwnRunBackend) -> OwnRunBackend:
-    return kind(cast("Any", SimpleNamespace(cluster=None)))
+    cluster = SimpleNamespace(runtime=Runtime(lambda: 0))
+    return kind(cast("Any", SimpleNamespace(cluster=cluster)))
 
 
 @pytest.mark.trio

@@ -9,9 +9,12 @@ from confluent_kafka import Consumer, KafkaException, Producer
 
 from mockbroker import Cluster
 from mockbroker.client import Client
+from mockbroker.core.coordinator import shard
 from mockbroker.core.validation import ValidationError
 from mockbroker.server.config import SeedRecord, ServerError, TopicSpec
 from mockbroker.server.storage.snapshot_files import FILE
+from tests.support.group_node import commit_request
+from tests.support.http import HttpClient
 from tests.support.librdkafka import Delivery, flush, settings, values
 from tests.support.waiting import wait_until
 
@@ -282,3 +285,34 @@ def test_faults_and_the_journal_end_with_a_reset(kafka):
     kafka.reset()
     kept = {event.kind for event in kafka.journal.events()}
     assert not kept & {"request", "response", "append", "connection"}
+
+
+@pytest.mark.parametrize("look", ["python", "http"])
+def test_an_operator_sees_no_coordinator_halfway(
+    look: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long log is read in turns, after a restore, a move and a start."""
+    monkeypatch.setattr(shard, "RECORDS_PER_TURN", 5)
+    names = [f"g{number}" for number in range(40)]
+    configs = {"offsets.topic.num.partitions": "1"}
+
+    def shown(kafka: Cluster) -> list[str]:
+        if look == "python":
+            return sorted(group.group for group in kafka.groups())
+        return sorted(group["group"] for group in HttpClient(kafka.admin_url).get("/v1/groups"))
+
+    with Cluster(topics=TOPICS, configs=configs, data_dir=tmp_path / "data") as kafka:
+        assert shown(kafka) == []
+        with Client(kafka.bootstrap_servers) as client:
+            for name in names:
+                request = commit_request({("t", 0): 0}, name)
+                answer = client.coordinator(name).send(request, 8)
+                assert answer.topics[0].partitions[0].error_code == 0
+        snapshot = kafka.snapshot()
+        kafka.restore(snapshot)
+        assert shown(kafka) == sorted(names)
+        [partition] = kafka.partitions("__consumer_offsets")
+        kafka.act("stop_broker", node=partition.leader_id, how="unclean")
+        assert shown(kafka) == sorted(names)
+    with Cluster(data_dir=tmp_path / "data") as kafka:
+        assert shown(kafka) == sorted(names)
