@@ -60,7 +60,7 @@ class TracingStream(BytesIO):
 
     def trace(self, path: str, start: int, end: int, value: Any) -> None:
         name = readable_path(path)
-        if name.rpartition(".")[2] == "records" and isinstance(value, bytes) and value:
+        if name.rpartition(".")[2] == "records" and isinstance(value, memoryview) and value:
             self.records.append((end - len(value), end))
             end -= len(value)
         self.spans.append(Span(start, end, name, value_text(name, value)))
@@ -130,7 +130,7 @@ def value_text(name: str, value: Any) -> str:
         return f"{len(value)} elements" if last != "_tags" else f"{len(value)} tags"
     if isinstance(value, tuple):
         return f"tag {value[0]}, {value[1]} bytes"
-    if isinstance(value, bytes):
+    if isinstance(value, bytes | memoryview):
         if len(value) == 16 and last.endswith("id"):
             return urlsafe_b64encode(value).decode().rstrip("=")
         return f"{len(value)} bytes"

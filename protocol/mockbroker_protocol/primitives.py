@@ -306,6 +306,10 @@ class Bytes(Sized):
 class Records(Bytes):
     """Record batches: bytes that pass through. Several buffers may stand for one."""
 
+    def read(self, stream: BytesIO, path: str, start: int) -> memoryview | None:  # type: ignore[override]
+        data = super().read(stream, path, start)
+        return None if data is None else memoryview(data)
+
     def write(self, value: Any, stream: BytesIO, path: str) -> None:
         if value is None:
             self.write_length(None, stream, path)

@@ -335,6 +335,21 @@ def test_a_count_beyond_the_bytes_left_is_refused_before_anything_is_allocated()
     assert caught.value.reason == "2147483647 elements, 3 bytes left"
 
 
+@pytest.mark.parametrize("records", [b"batch", b"", None])
+def test_records_are_views_also_where_a_text_is_not_utf_8(records: bytes | None) -> None:
+    """Construct reads such a message, and replaces what is no text as Java does."""
+    codec = request_codec(ApiKey.PRODUCE, 9)
+    partition = PartitionProduceData(index=3, records=records)
+    request = ProduceRequest(topic_data=[TopicProduceData("abc", partition_data=[partition])])
+    frame = b"".join(codec.encode(request)).replace(b"abc", b"a\xffc")
+    decoded, end = codec.decode(bytearray(frame))
+    [topic] = decoded.topic_data
+    assert (topic.name, end) == ("a\ufffdc", len(frame))
+    found = topic.partition_data[0].records
+    assert found == records
+    assert isinstance(found, memoryview | None)
+
+
 def test_records_are_views_of_the_frame_and_leave_as_the_buffers_they_came_in() -> None:
     """No record byte is copied on the way in or out."""
     codec = request_codec(ApiKey.PRODUCE, 9)

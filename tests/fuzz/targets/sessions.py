@@ -171,6 +171,8 @@ class _Session:
 
     async def _sing(self) -> None:
         """The canary writes a record and reads all of its records."""
+        if not self._sim.cluster.image.brokers:
+            return  # a client has unregistered every broker, and none leads
         batch = build_batch([Record(0, self._sim.now_ms, b"", b"%d" % self._written)])
         data = PartitionProduceData(index=0, records=batch)
         produce = ProduceRequest(
