@@ -128,15 +128,15 @@ class CoordinatorShard(Generic[C]):
         Nobody else writes meanwhile: markers wait for a loaded shard. The cleaner removes a
         tombstone long after the records before it.
         """
-        offset, is_over = 0, False
-        while not is_over and not self.unloaded:
-            if offset:
-                yield
-            is_over = True
-            some = islice(stored_records(self._log, offset), RECORDS_PER_TURN)
-            for number, (header, record) in enumerate(some, 1):
+        offset = 0
+        while not self.unloaded:
+            some = list(islice(stored_records(self._log, offset), RECORDS_PER_TURN))
+            for header, record in some:
                 self.replay(header, record)
-                offset, is_over = record.offset + 1, number < RECORDS_PER_TURN
+            if len(some) < RECORDS_PER_TURN:
+                return
+            offset = some[-1][1].offset + 1
+            yield
 
     def read_at_once(self) -> None:
         """Replay the whole log, for a shard that no coordinator uses."""

@@ -79,10 +79,12 @@ class ExpirySchedule:
         """Remove expired offsets of these shards."""
         self._is_checking = True
         retention_ms = self._configs.get_int("offsets.retention.minutes") * 60_000
-        for shard in shards:
-            self._due.pop(shard, None)
-            yield from self._check_shard(shard, retention_ms)
-        self._is_checking = False
+        try:
+            for shard in shards:
+                self._due.pop(shard, None)
+                yield from self._check_shard(shard, retention_ms)
+        finally:
+            self._is_checking = False
         for due_ms in self._due.values():
             self._arm(due_ms)
 
