@@ -151,12 +151,16 @@ class CoordinatorRuntime(Generic[S]):
         if at_once and not load_ms:
             self._load(shard)
         else:
+            if not load_ms:
+                self.runtime.loads[shard] = self._loading(shard)
             due_ms = self.runtime.now_ms() + load_ms
             self.runtime.timers.call_at(due_ms, partial(self._load, shard))
         return shard
 
     def _load(self, shard: S) -> None:
-        load = self.runtime.loads[shard] = self._loading(shard)
+        if not shard.loading:
+            return  # an operator has looked meanwhile
+        load = self.runtime.loads.setdefault(shard, self._loading(shard))
         in_turns(self.runtime.timers, load)
 
     def _loading(self, shard: S) -> Iterator[None]:

@@ -94,6 +94,19 @@ def test_what_was_heard_of_is_read_at_the_next_turn(kind: Kind) -> None:
     assert [shard.partition for shard in coordinator.loaded()] == [partition]
 
 
+@both
+def test_an_operator_who_looks_before_that_turn_has_it_read(kind: Kind) -> None:
+    node, coordinator, partition = kind()
+    coordinator.unload()
+    coordinator.on_leadership_change(partition)
+    coordinator.runtime.finish_loads()
+    (loaded,) = coordinator.loaded()
+    assert loaded.partition is partition
+    node.advance(0)
+    assert coordinator.loaded() == [loaded]
+    assert coordinator.runtime.loads == {}
+
+
 @pytest.mark.parametrize(("kind", "answers"), [(groups, True), (transactions, False)])
 def test_a_question_before_that_turn_has_groups_read_and_transactions_wait(
     kind: Kind, answers: bool
