@@ -63,6 +63,7 @@ log = logging.getLogger("mockbroker")
 # The task yields after this many responses without a wait for the next request. Others wait for as
 # many tiny requests of a client that floods; to yield costs a twentieth of four of them.
 ANSWERS_BETWEEN_YIELDS = 4
+# Each waiting connection runs so many due timers in a turn, until none is due.
 LATE_TIMERS_PER_TURN = 20
 _HEAD = struct.Struct(">ii").pack  # size and correlation id: response header v0
 _FLEXIBLE_HEAD = struct.Struct(">iix").pack  # and no tagged fields: v1

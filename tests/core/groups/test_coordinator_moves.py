@@ -108,7 +108,7 @@ def test_a_coordinator_that_takes_its_time_to_load_says_so():
 
 
 def with_a_long_log() -> GroupNode:
-    """One partition of groups, whose log takes three turns to read and as many to start."""
+    """One partition of groups: several turns read its log, and several more start the groups."""
     configs = {"offsets.topic.num.partitions": "1"}
     node = GroupNode(racks=(None,) * 3, configs=configs)
     stable(node)
