@@ -29,6 +29,7 @@ from tests.fuzz.work import WORK_MS_MAX, slowness
 INPUTS = 300_000
 BATCH = 2_000  # inputs that a process runs at a time
 FINDINGS_MAX = 20
+PROGRESS = 1_000_000  # inputs after which a long run says how far it is
 
 
 def main() -> int:
@@ -41,10 +42,16 @@ def main() -> int:
     started = time.perf_counter()
     batches = list(_batches(names, asked.inputs, asked.seed))
     run: dict[str, tuple[int, float]] = {}
+    whole = sum(count for _, _, count in batches)
+    total = 0
     with ProcessPoolExecutor(asked.jobs, get_context("spawn"), initializer=prepare) as pool:
         for name, count, cpu_s, findings in pool.map(run_batch, batches):
             before = run.get(name, (0, 0.0))
             run[name] = (before[0] + count, before[1] + cpu_s)
+            total += count
+            if total // PROGRESS > (total - count) // PROGRESS:
+                took_s = time.perf_counter() - started
+                _say(f"{total:,} of {whole:,} inputs in {took_s:.0f} s, {len(found)} findings")
             for each in findings:
                 if (each.target, each.kind) in found or len(found) >= FINDINGS_MAX:
                     more += 1
@@ -53,7 +60,6 @@ def main() -> int:
                     _say(f"{_written(each)}\n")
     for name, (count, cpu_s) in run.items():
         _say(f"{name}: {count:,} inputs, {cpu_s:.1f} s of CPU time")
-    total = sum(count for count, _ in run.values())
     _say(f"{total:,} inputs of seed {asked.seed} in {time.perf_counter() - started:.0f} s")
     if found:
         _say(f"{len(found)} findings in {FINDINGS}, and {more} more of the same kinds")
