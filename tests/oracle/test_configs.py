@@ -41,6 +41,7 @@ OURS = {
     "mockbroker.fetch.session.partitions.max",
     "mockbroker.request.elements.max",
     "mockbroker.response.bytes.max",
+    "mockbroker.streams.tasks.max",
     "mockbroker.transaction.marker.delay.ms",
     "record.validation",
     "telemetry.receiver",

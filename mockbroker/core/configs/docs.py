@@ -66,6 +66,7 @@ _BROKER = {
     "mockbroker.fetch.session.partitions.max": "Partitions of all fetch sessions of a broker.",
     "mockbroker.request.elements.max": "Elements of a request, all arrays counted.",
     "mockbroker.response.bytes.max": "Bytes of a response; a larger one closes the connection.",
+    "mockbroker.streams.tasks.max": "Tasks of the topology of a streams group.",
     "node.id": "The id of this node.",
     "num.partitions": "Partitions of a topic that is created with -1.",
     "offset.metadata.max.bytes": "Most bytes of metadata of a committed offset.",

@@ -54,6 +54,7 @@ def _subtopologies(group: StreamsGroup) -> Mapping[str, ConfiguredSubtopology] |
     if group.configured is not None or group.topology is None:
         return None if group.configured is None else group.configured.subtopologies
     try:
-        return configure(group.topology, group.partition_count).subtopologies
+        tasks_max = group.settings.tasks_max
+        return configure(group.topology, group.partition_count, tasks_max).subtopologies
     except ApiError:
         return None

@@ -21,6 +21,7 @@ from mockbroker.core.hashing.java_hash_map import hash_order
 from mockbroker_protocol import ErrorCode
 
 DEFAULT_REPLICATION = -1
+STREAMS_TASKS_MAX = "mockbroker.streams.tasks.max"
 SHOWN_TOPICS_MAX = 3
 
 # The number of partitions of a topic that exists, else None.
@@ -66,11 +67,11 @@ class ConfiguredTopology(NamedTuple):
         return self.fault is None
 
 
-def configure(topology: Topology, existing: PartitionCount) -> ConfiguredTopology:
+def configure(topology: Topology, existing: PartitionCount, tasks_max: int) -> ConfiguredTopology:
     """Compare a topology with the topics that exist.
 
-    Raises ApiError: STREAMS_INVALID_TOPOLOGY, or UNKNOWN_SERVER_ERROR where Kafka's coordinator
-    runs into an exception.
+    Raises ApiError: STREAMS_INVALID_TOPOLOGY, also for more than `tasks_max` tasks, or
+    UNKNOWN_SERVER_ERROR where Kafka's coordinator runs into an exception.
     """
     try:
         _check_sources(topology, existing)
@@ -79,6 +80,7 @@ def configure(topology: Topology, existing: PartitionCount) -> ConfiguredTopolog
             each: _configured(topology.by_id[each], counts, existing)
             for each in sorted(topology.by_id)
         }
+        _check_tasks(subtopologies, tasks_max)
         missing = _missing(topology, subtopologies, existing)
     except TopicConfigurationError as fault:
         return ConfiguredTopology(topology.epoch, None, {}, fault)
@@ -88,6 +90,16 @@ def configure(topology: Topology, existing: PartitionCount) -> ConfiguredTopolog
             StatusCode.MISSING_INTERNAL_TOPICS, f"Internal topics are missing: {_some_of(missing)}"
         )
     return ConfiguredTopology(topology.epoch, subtopologies, missing, found)
+
+
+def _check_tasks(subtopologies: Mapping[str, ConfiguredSubtopology], tasks_max: int) -> None:
+    """Each subtopology has a task for each partition: few topics may make very many tasks."""
+    tasks = sum(each.tasks for each in subtopologies.values())
+    if tasks > tasks_max:
+        raise ApiError(
+            ErrorCode.STREAMS_INVALID_TOPOLOGY,
+            f"The topology has {tasks:,} tasks; {STREAMS_TASKS_MAX} is {tasks_max:,}.",
+        )
 
 
 def _check_sources(topology: Topology, existing: PartitionCount) -> None:

@@ -195,7 +195,7 @@ def _compared(group: StreamsGroup, topology: Topology) -> tuple[int, ConfiguredT
         return group.metadata_hash, known
     new_hash = metadata_hash(group.topics, topology.required_topics())
     if known is None or new_hash != group.metadata_hash:
-        known = configure(topology, group.partition_count)
+        known = configure(topology, group.partition_count, group.settings.tasks_max)
     return new_hash, known
 
 

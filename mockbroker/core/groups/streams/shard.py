@@ -16,7 +16,11 @@ from mockbroker.core.groups.modern.runner import ModernRunner, Observed, group_i
 from mockbroker.core.groups.records import KeyValue
 from mockbroker.core.groups.runner import Assignments, ignore_result
 from mockbroker.core.groups.streams.assigning import active_tasks
-from mockbroker.core.groups.streams.configured import CreatableTopic, configure
+from mockbroker.core.groups.streams.configured import (
+    STREAMS_TASKS_MAX,
+    CreatableTopic,
+    configure,
+)
 from mockbroker.core.groups.streams.emitters import emit_statuses, emit_tasks
 from mockbroker.core.groups.streams.events import Effect, SentTopology, StreamsLeave
 from mockbroker.core.groups.streams.group import StreamsGroup, StreamsSettings
@@ -55,7 +59,8 @@ class StreamsGroups(ModernRunner[StreamsGroup, StreamsSettings]):
             wanted = new_topology(topology.epoch, topology.subtopologies)
             if group is not None and group.topology not in (None, wanted):
                 return []
-            configured = configure(wanted, self._partition_count)
+            settings = self.settings(group_id)
+            configured = configure(wanted, self._partition_count, settings.tasks_max)
         except ApiError:
             return []
         return list(configured.missing.values())
@@ -106,6 +111,7 @@ class StreamsGroups(ModernRunner[StreamsGroup, StreamsSettings]):
             ),
             **group_ints(configs, group_id, "streams.num", "standby_replicas"),
             size_max=configs.get_int("group.streams.max.size"),
+            tasks_max=configs.get_int(STREAMS_TASKS_MAX),
         )
 
     # ------------------------------------------------------------------------------------- actions

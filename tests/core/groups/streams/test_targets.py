@@ -15,7 +15,7 @@ def test_only_targets_that_differ_are_stored() -> None:
     play = StreamsPlay(t=2)
     play.join("a", reading("t"))
     assert play.group.topology is not None
-    configured = configure(play.group.topology, play.group.partition_count)
+    configured = configure(play.group.topology, play.group.partition_count, 100)
     targets, changes = new_targets(play.group, play.group.members, configured, 9, 5)
     assert targets["a"] == play.group.targets["a"]
     assert changes == [TargetEpochChange(9, 5)]
