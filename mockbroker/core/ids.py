@@ -6,6 +6,7 @@ ids and placements, on each Python version, although other code draws random num
 
 from __future__ import annotations
 
+import hashlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import TypeVar
 
@@ -74,6 +75,10 @@ class IdSource:
     def below(self, bound: int) -> int:
         """A random integer in [0, bound)."""
         return self.bits64() * bound >> 64
+
+    def noise(self, count: int) -> bytes:
+        """`count` random bytes."""
+        return hashlib.shake_128(self.bits64().to_bytes(8, "big")).digest(count)
 
     def shuffle(self, items: list[T]) -> None:
         """Shuffle in place (Fisher-Yates)."""

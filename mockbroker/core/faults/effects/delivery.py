@@ -6,15 +6,16 @@ These are data: the connection's task carries them out. All times are ms on the 
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import msgspec
 
 from mockbroker.core.faults.effects.wire_values import check_int32s
 from mockbroker.core.ids import IdSource
-from mockbroker.core.validation import Count, Ms, Positive, Probability
+from mockbroker.core.validation import Count, Ms, Positive, Probability, Range
 
 _SLICE_BYTES = 1024
+BIT_FLIPS_MAX = 10_000
 
 BEFORE = "before"
 AFTER = "after"
@@ -182,7 +183,7 @@ class CorruptReply(msgspec.Struct, frozen=True, kw_only=True):
     SHORT: ClassVar[str] = "how"
 
     how: Literal["wrong_size", "wrong_correlation_id", "bit_flips", "garbage", "oversize"]
-    count: Positive = 8
+    count: Annotated[int, Range(1, BIT_FLIPS_MAX)] = 8
 
 
 class DuplicateReply(msgspec.Struct, frozen=True):
@@ -232,8 +233,7 @@ def corrupted(frame: bytes, effect: CorruptReply, stream: IdSource) -> bytes:
         wrong = (int.from_bytes(frame[4:8], "big") + 1_000_003) & 0x7FFFFFFF
         out[4:8] = wrong.to_bytes(4, "big")
     elif effect.how == "garbage":
-        for at in range(_SIZE_AND_ID, len(out)):
-            out[at] = stream.below(256)
+        out[_SIZE_AND_ID:] = stream.noise(len(out) - _SIZE_AND_ID)
     else:
         bits = (len(out) - _SIZE_AND_ID) * 8
         for _ in range(effect.count if bits else 0):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
 from mockbroker.core.faults.partial import Selection, fresh, selected_partitions
 from mockbroker.core.faults.rows import RowArray
 from mockbroker.core.log.compacted_batch import emptied, rebuild
-from mockbroker.core.validation import Count, Positive
+from mockbroker.core.validation import Count, Positive, Range
 from mockbroker_protocol.records import (
     BatchHeader,
     RecordsError,
@@ -27,6 +27,7 @@ from mockbroker_protocol.records.batch import (
 from mockbroker_protocol.records.keys import scan_keys
 
 _COUNT_OFFSET = 57
+TIMES_MAX = 1_000  # the answer has all of them
 _NO_CODEC = 7
 _NO_MAGIC = 9
 
@@ -46,7 +47,7 @@ class DuplicateRecords(msgspec.Struct, frozen=True):
 
     SHORT: ClassVar[str] = "times"
 
-    times: Positive = 2
+    times: Annotated[int, Range(1, TIMES_MAX)] = 2
 
 
 class HideRecords(msgspec.Struct, frozen=True, kw_only=True):

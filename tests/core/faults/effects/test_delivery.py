@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,9 @@ from mockbroker.core.faults.effects.delivery import (
     TruncateReply,
     corrupted,
 )
+from mockbroker.core.faults.rules import parse_rule
 from mockbroker.core.ids import IdSource
+from mockbroker.core.validation import ValidationError
 
 FRAME = (20).to_bytes(4, "big") + (7).to_bytes(4, "big") + bytes(range(16))
 
@@ -91,3 +95,26 @@ def test_each_damage_is_in_its_place(how: str, same: slice) -> None:
     assert len(damaged) == len(FRAME)
     assert damaged[same] == FRAME[same]
     assert corrupted(FRAME, effect, IdSource(1)) == damaged
+
+
+def test_noise_fills_a_large_frame_with_one_draw() -> None:
+    frame, stream = bytes(10_000_000), IdSource(1)
+    damaged = corrupted(frame, CorruptReply(how="garbage"), stream)
+    assert damaged[:8] == frame[:8]
+    assert min(Counter(damaged[8:]).values()) > 30_000
+    stream_of_one_draw = IdSource(1)
+    stream_of_one_draw.bits64()
+    assert stream.bits64() == stream_of_one_draw.bits64()
+
+
+@pytest.mark.parametrize(
+    ("effects", "wrong"),
+    [
+        ({"corrupt_reply": {"how": "bit_flips", "count": 10_001}}, "do.corrupt_reply.count"),
+        ({"duplicate_records": 1_001}, "do.duplicate_records.times"),
+    ],
+)
+def test_work_of_an_effect_is_bounded(effects: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        parse_rule({"match": {"api": "Fetch"}, "do": effects}, "", "rule")
+    assert refused.value.path == wrong
