@@ -67,7 +67,7 @@ class _Json(Field):
             return [f"{side}=null"]
         try:
             found = msgspec.json.decode(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return [f"{side} is not JSON"]
         return list(_json_differences(self.wanted, found, self.name))
 

@@ -119,6 +119,13 @@ async def test_each_field_that_differs_is_named(kafka: Any) -> None:
 
 
 @with_kafka
+async def test_a_value_that_is_nested_too_deeply_is_no_json(kafka: Any) -> None:
+    await kafka.topic("orders").produce("[" * 100_000)
+    line = (await message(kafka, [{"value_json": 1}]))[2]
+    assert "value is not JSON" in line
+
+
+@with_kafka
 async def test_the_differences_of_json_are_paths(kafka: Any) -> None:
     await kafka.topic("orders").produce('{"id": 1, "paid": true, "items": [{"sku": 7}, 2]}')
     for expected, differs in (

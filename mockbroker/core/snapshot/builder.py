@@ -29,6 +29,10 @@ from mockbroker.core.snapshot.logs import BadLogError, apply, copy_of
 # Ids without a written effect, such as those of members that never joined, are in no file. At most
 # this number may have been drawn since the last frame.
 DRAWS_SINCE = 1 << 32
+_NOT_UNDERSTOOD = (
+    *(msgspec.MsgspecError, BadLogError, ValueError, KeyError, IndexError),
+    RecursionError,  # arrays nested very deeply
+)
 
 
 class Builder:
@@ -50,7 +54,7 @@ class Builder:
             changes = DECODER.decode(frame.head)
             self._check_stage(changes)
             self._take(changes, memoryview(frame.body))
-        except (msgspec.MsgspecError, BadLogError, ValueError, KeyError, IndexError) as error:
+        except _NOT_UNDERSTOOD as error:
             raise DamageError(frame.offset, f"a frame cannot be understood: {error}") from error
 
     def _check_stage(self, changes: ClusterDelta) -> None:

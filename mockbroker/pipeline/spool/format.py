@@ -106,7 +106,7 @@ def decode(data: Buffer) -> Iterator[SpoolEntry | Torn]:
             return
         try:
             entry = _decoder.decode(body)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             yield Torn(position, f"an entry cannot be decoded: {error}")
             return
         yield entry

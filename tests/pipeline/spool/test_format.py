@@ -113,6 +113,15 @@ def test_damage_is_noticed(at):
     assert len(found) == 2
 
 
+def test_an_entry_that_is_nested_too_deeply_ends_the_file() -> None:
+    whole = encode(ENTRIES[2])
+    body = b"\x91" * 100_000  # arrays of one array each
+    first, last = decode(whole + HEADER.pack(len(body), zlib.crc32(body)) + body)
+    assert first == ENTRIES[2]
+    assert isinstance(last, Torn)
+    assert last.position == len(whole)
+
+
 def test_an_entry_with_text_that_is_none_ends_the_file() -> None:
     """Its checksum may be right: the file was written like that."""
     whole = encode(ENTRIES[2])
