@@ -202,7 +202,7 @@ class _ShareFetch:
             self._take_fetched([])
             return
         targets = rotated(readable, request.share_session_epoch)
-        in_turns(self._ctx.cluster.runtime.timers, self._open(targets, shares, reader))
+        self._in_turns(self._open(targets, shares, reader))
 
     def _open(
         self,
@@ -214,11 +214,9 @@ class _ShareFetch:
         for start in range(0, len(targets), PARTITIONS_PER_SLICE):
             if start:
                 yield
-            with self._ctx.as_cause():
-                for target in targets[start : start + PARTITIONS_PER_SLICE]:
-                    self._add_share_partition(target, shares, reader.errors)
-        with self._ctx.as_cause():
-            self._read_or_wait(targets, shares, reader)
+            for target in targets[start : start + PARTITIONS_PER_SLICE]:
+                self._add_share_partition(target, shares, reader.errors)
+        self._read_or_wait(targets, shares, reader)
 
     def _read_or_wait(
         self,
@@ -227,12 +225,34 @@ class _ShareFetch:
         reader: ShareFetchReader,
     ) -> None:
         if len(reader.errors) == len(targets):
-            self._take_fetched(reader.read())
+            self._in_turns(self._read(reader))
             return
         request = self._request
-        waiting = DelayedShareFetch(self._ctx, reader, shares, self._take_fetched)
+        waiting = DelayedShareFetch(
+            self._ctx, reader, shares, lambda: self._in_turns(self._read(reader))
+        )
         if not waiting.start(request.max_wait_ms) and self._ctx.cluster.config(FETCH_YIELDS):
             self._answer.reply.force_complete = waiting.force_complete
+
+    def _read(self, reader: ShareFetchReader) -> Iterator[None]:
+        self._take_fetched((yield from reader.read()))
+
+    def _in_turns(self, work: Iterator[None]) -> None:
+        in_turns(self._ctx.cluster.runtime.timers, self._guarded(work))
+
+    def _guarded(self, work: Iterator[None]) -> Iterator[None]:
+        """The request is the cause of each turn, and has the error if one fails."""
+        while True:
+            with self._ctx.as_cause():
+                try:
+                    next(work)
+                except StopIteration:
+                    return
+                except Exception as error:
+                    if not self._answer.reply.done:
+                        self._answer.reply.complete(self._ctx.failure(self._request, error))
+                    return
+            yield
 
     def _is_readable(self, target: ShareTarget) -> bool:
         """Whether the topic exists and may be read; otherwise its error is noted."""
@@ -364,20 +384,20 @@ class DelayedShareFetch(DelayedOperation):
     learns of the new leader with its next request.
     """
 
-    __slots__ = ("_ctx", "_reader", "_shares", "_take")
+    __slots__ = ("_ctx", "_read", "_reader", "_shares")
 
     def __init__(
         self,
         ctx: RequestContext,
         reader: ShareFetchReader,
         shares: Mapping[ShareTarget, SharePartition],
-        take: Callable[[list[ShareFetched]], None],
+        read: Callable[[], None],
     ) -> None:
         super().__init__()
         self._ctx = ctx
         self._reader = reader
         self._shares = shares
-        self._take = take
+        self._read = read
 
     def start(self, wait_ms: int) -> bool:
         """Complete now, or wait for a change at most for `wait_ms`; returns whether it is done."""
@@ -391,9 +411,9 @@ class DelayedShareFetch(DelayedOperation):
         self.watch(keys, timers.call_at_request_timeout, self._ctx.now_ms + wait_ms)
         return False
 
-    def try_complete(self, changed: Partition) -> None:  # noqa: ARG002 (all of them count)
-        if self._reader.must_answer:
+    def try_complete(self, changed: Partition) -> None:
+        if self._reader.must_answer_after(changed):
             self.force_complete()
 
     def on_complete(self) -> None:
-        self._take(self._reader.read())
+        self._read()

@@ -12,7 +12,7 @@ Source: DelayedShareFetch, ShareFetchUtils, PartitionMaxBytesStrategy, Partition
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.errors import ApiError
@@ -22,11 +22,13 @@ from mockbroker.core.share.offset_reset import earliest_offset
 from mockbroker.core.share.partition import SharePartition
 from mockbroker.core.share.sessions import ShareTarget
 from mockbroker.core.share.states import AcquireMode
+from mockbroker.handlers.slices import PARTITIONS_PER_SLICE
 from mockbroker.handlers.throttling import client_of
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.share_fetch import PartitionData, ShareFetchRequest
 
 if TYPE_CHECKING:
+    from mockbroker.core.replication.partition import Partition
     from mockbroker.handlers.base import RequestContext
 
 ShareFetched = tuple[ShareTarget, PartitionData]
@@ -38,6 +40,13 @@ class FetchOffset(NamedTuple):
     target: ShareTarget
     share_partition: SharePartition
     offset: int
+
+
+def _fetch_offset(target: ShareTarget, share: SharePartition) -> FetchOffset | None:
+    """Where the share partition is to be fetched; None if it cannot be."""
+    if not (share.is_active and share.can_acquire):
+        return None
+    return FetchOffset(target, share, share.next_fetch_offset())
 
 
 def rotated(targets: Sequence[ShareTarget], epoch: int) -> Sequence[ShareTarget]:
@@ -65,6 +74,7 @@ class ShareFetchReader:
 
     __slots__ = (
         "_broker",
+        "_by_partition",
         "_bytes_min",
         "_member_id",
         "_read_committed",
@@ -84,6 +94,7 @@ class ShareFetchReader:
         self._request = request
         self._member_id = request.member_id or ""
         self._shares = shares
+        self._by_partition: dict[Partition, tuple[ShareTarget, SharePartition]] | None = None
         self.bytes_max = min(request.max_bytes, ctx.cluster.config_int("fetch.max.bytes"))
         throttling = ctx.cluster.quotas.throttling
         if throttling is not None:
@@ -94,11 +105,8 @@ class ShareFetchReader:
         self.errors: dict[ShareTarget, ErrorCode] = {}
 
     def _fetchable(self) -> list[FetchOffset]:
-        return [
-            FetchOffset(target, share, share.next_fetch_offset())
-            for target, share in self._shares.items()
-            if share.is_active and share.can_acquire
-        ]
+        found = (_fetch_offset(target, share) for target, share in self._shares.items())
+        return [each for each in found if each is not None]
 
     # -- waiting -----------------------------------------------------------------------------------
 
@@ -117,6 +125,23 @@ class ShareFetchReader:
             total += min(available, limit)
         return bool(fetchable) and total >= self._bytes_min
 
+    def must_answer_after(self, changed: Partition) -> bool:
+        """The same after a change of one partition, if the fetch had to wait before it."""
+        least = max(self._bytes_min, 1)
+        if self.bytes_max < least * len(self._shares):
+            return self.must_answer  # the part of each partition matters
+        if self._by_partition is None:
+            self._by_partition = {
+                share.partition: (target, share) for target, share in self._shares.items()
+            }
+        each = _fetch_offset(*self._by_partition[changed])
+        if each is None:
+            return False
+        available = self._available(each)
+        if available < 0 or available >= self._bytes_min:
+            return True
+        return available > 0 and self.must_answer  # those of the others count, too
+
     def _available(self, each: FetchOffset) -> int:
         """The readable bytes; -1 for an error."""
         if self._refusal(each.share_partition, each.offset):
@@ -129,8 +154,8 @@ class ShareFetchReader:
 
     # -- reading -----------------------------------------------------------------------------------
 
-    def read(self) -> list[ShareFetched]:
-        """Acquire what can be acquired, and return it with the errors."""
+    def read(self) -> Generator[None, None, list[ShareFetched]]:
+        """Acquire what can be acquired, in slices, and return it with the errors."""
         fetchable = [each for each in self._fetchable() if each.target not in self.errors]
         if self.bytes_max < 0:
             # checkValidArguments throws for the partitions that could be fetched.
@@ -141,7 +166,13 @@ class ShareFetchReader:
         rows: dict[ShareTarget, PartitionData] = {}
         limits = bytes_each(self.bytes_max, len(fetchable))
         nothing_read = True
-        for each, limit in zip(fetchable, limits, strict=True):
+        for number, (former, limit) in enumerate(zip(fetchable, limits, strict=True)):
+            if number and number % PARTITIONS_PER_SLICE == 0:
+                yield
+            # Between two slices, others may have acquired records.
+            each = _fetch_offset(former.target, former.share_partition)
+            if each is None:
+                continue
             bytes_max = min(limit, remaining)
             row, size, count = self._read_one(each, bytes_max, left, at_least_one=nothing_read)
             remaining = max(remaining - size, 0)

@@ -7,9 +7,11 @@ import pytest
 from mockbroker.core.quotas.client_quotas import entity_of
 from mockbroker.core.security.authorizer import STANDARD_AUTHORIZER
 from mockbroker.core.share import acknowledgement as texts
+from mockbroker.core.share.partition import SharePartition
 from mockbroker.handlers.base import Parked
 from mockbroker.handlers.share_fetch_read import bytes_each, rotated
 from mockbroker.handlers.share_requests import are_valid
+from mockbroker.handlers.slices import PARTITIONS_PER_SLICE
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.share_fetch import (
     AcknowledgementBatch,
@@ -158,6 +160,74 @@ def test_a_fetch_waits_for_as_many_bytes_as_it_wants(node):
     assert not parked.done
     node.produced(batch_of(b"b"))
     assert values_of(row_of(done(parked))) == [b"a", b"b"]
+
+
+def test_the_bytes_of_all_partitions_count_for_a_fetch_that_waits(node):
+    size = len(batch_of(b"a"))
+    parked = node.share_fetch(0, node.wanted(0, 1, 2), max_wait_ms=500, min_bytes=size + 1)
+    node.produced(batch_of(b"a"), partition=2)
+    assert not parked.done
+    node.produced(batch_of(b"b"))
+    assert {at for at, row in rows_of(done(parked)).items() if row.records} == {0, 2}
+
+
+def test_a_fetch_that_waits_looks_only_at_the_partition_that_changes(node, monkeypatch):
+    node.topic("many", 50)
+    parked = node.share_fetch(
+        0, node.wanted(*range(50), topic="many"), max_wait_ms=500, min_bytes=1
+    )
+    looked_at = []
+    next_fetch_offset = SharePartition.next_fetch_offset
+
+    def looked(share):
+        looked_at.append(share.partition.index)
+        return next_fetch_offset(share)
+
+    monkeypatch.setattr(SharePartition, "next_fetch_offset", looked)
+    held = done(node.share_fetch(0, node.wanted(7, topic="many"), member="m2", max_wait_ms=0))
+    assert not any(row.records for row in rows_of(held).values())
+    looked_at.clear()
+    node.cluster.topics["many"].partitions[8].notify()
+    assert set(looked_at) == {8}
+    assert not parked.done
+
+
+def many_fetched(node):
+    """A fetch of very many partitions with a record each, which are read in slices."""
+    count = 2 * PARTITIONS_PER_SLICE + 10
+    node.topic("many", count)
+    for index in range(count):
+        node.produced(batch_of(b"a"), topic="many", partition=index)
+    return count, node.share_fetch(0, node.wanted(*range(count), topic="many"), max_records=1 << 20)
+
+
+def turn(node):
+    node.cluster.runtime.timers.run_due(node.now_ms)
+
+
+def test_very_many_partitions_are_read_in_slices(node):
+    count, parked = many_fetched(node)
+    acquired = []
+    while not parked.done:
+        turn(node)
+        acquired.append(sum(bool(summary(node.share("many", index))) for index in range(count)))
+    rows = rows_of(done(parked))
+    assert len(rows) == count
+    assert all(values_of(row) == [b"a"] for row in rows.values())
+    assert sorted(set(acquired)) == [0, PARTITIONS_PER_SLICE, 2 * PARTITIONS_PER_SLICE, count]
+
+
+def test_what_another_member_acquires_between_two_slices_is_not_sent_twice(node):
+    count, parked = many_fetched(node)
+    last = count - 1
+    while not summary(node.share("many", 0)):
+        turn(node)
+    other = row_of(done(node.share_fetch(0, node.wanted(last, topic="many"), member="m2")))
+    assert values_of(other) == [b"a"]
+    while not parked.done:
+        turn(node)
+    sent = {at for at, row in rows_of(done(parked)).items() if row.records}
+    assert sent == set(range(last))
 
 
 def test_a_fetch_ends_with_what_there_is_when_its_time_is_over(node):
