@@ -7,8 +7,8 @@ one partition of a transaction has an error, none is added.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.metadata.topic import INTERNAL_TOPICS
@@ -22,6 +22,7 @@ from mockbroker.handlers.authorization import (
     requires,
 )
 from mockbroker.handlers.base import Parked, RequestContext, api, fenced_error, unanswered
+from mockbroker.handlers.slices import in_slices, settled
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from mockbroker.core.txn.events import Result, TopicPartition
 
 FENCED_SINCE = 2
+TRANSACTIONS_PER_SLICE = 32
 BATCHES_SINCE = 4
 TV0, TV2 = 0, 2
 NONE = ErrorCode.NONE
@@ -65,7 +67,7 @@ NONE = ErrorCode.NONE
 )
 def add_partitions_to_txn(
     ctx: RequestContext, request: AddPartitionsToTxnRequest
-) -> Parked[AddPartitionsToTxnResponse]:
+) -> AddPartitionsToTxnResponse | Parked[AddPartitionsToTxnResponse]:
     """Answer once each transaction of the request has its result."""
     auth = AuthHelper(ctx)
     transactions = request.transactions
@@ -86,9 +88,17 @@ def add_partitions_to_txn(
     builder = _ResponseBuilder(ctx, transactions)
     if not transactions:
         return unanswered(ctx, "the request names no transaction; Kafka answers with the last one")
-    for transaction in transactions:
+    return in_slices(ctx, request, _add_all(auth, transactions, builder), changes=True)
+
+
+def _add_all(
+    auth: AuthHelper, transactions: list[AddPartitionsToTxnTransaction], builder: _ResponseBuilder
+) -> Generator[Parked[Any] | None, None, AddPartitionsToTxnResponse]:
+    for number, transaction in enumerate(transactions):
+        if number and number % TRANSACTIONS_PER_SLICE == 0:
+            yield None
         _add(auth, transaction, builder)
-    return builder.parked
+    return (yield from settled(builder.parked))
 
 
 class _ResponseBuilder:

@@ -49,11 +49,11 @@ def alter_client_quotas(
                     f"Ignoring duplicate entity ClientQuotaEntity(entries={{{shown}}})",
                 )
             ctx.cluster.quotas.alter(entity, values, validate_only=request.validate_only)
-            ctx.cluster.metadata.changed()
         except ApiError as error:
             result.error_code = error.error
             result.error_message = error.message
         results[entity] = result
+    ctx.cluster.metadata.changed()
     return AlterClientQuotasResponse(entries=list(results.values()))
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from mockbroker.core.configs.alter import replace_overrides
 from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import by_handler
-from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker.handlers.config_authorization import alter_each, config_rules
+from mockbroker.handlers.slices import in_slices
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -22,7 +25,9 @@ from mockbroker_protocol.messages.alter_configs import (
     authorize=by_handler(*config_rules(AclOperation.ALTER_CONFIGS)),
     forwarded=True,
 )
-def alter_configs(ctx: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
+def alter_configs(
+    ctx: RequestContext, request: AlterConfigsRequest
+) -> AlterConfigsResponse | Parked[AlterConfigsResponse]:
     """Replace the overrides of each resource, or answer its error."""
 
     def alter(resource: AlterConfigsResource) -> None:
@@ -34,8 +39,10 @@ def alter_configs(ctx: RequestContext, request: AlterConfigsRequest) -> AlterCon
             validate_only=request.validate_only,
         )
 
-    return AlterConfigsResponse(
-        responses=alter_each(
+    def alter_all() -> Generator[None, None, AlterConfigsResponse]:
+        rows = yield from alter_each(
             ctx, request.resources, AlterConfigsResourceResponse, alter, needs_value=lambda _: True
         )
-    )
+        return AlterConfigsResponse(responses=rows)
+
+    return in_slices(ctx, request, alter_all(), changes=True)

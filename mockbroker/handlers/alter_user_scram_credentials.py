@@ -50,7 +50,7 @@ def alter_user_scram_credentials(
     ctx: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse | Parked[AlterUserScramCredentialsResponse]:
     """Apply all changes of each user, or none and answer the error."""
-    return in_slices(ctx, request, _alter(ctx, request))
+    return in_slices(ctx, request, _alter(ctx, request), changes=True)
 
 
 def _alter(
@@ -85,6 +85,7 @@ def _alter(
         made.append((name, mechanism, _credential(mechanism, upsertion)))
     for name, mechanism, credential in made:
         _apply(credentials, name, mechanism, credential)
+    if made:
         ctx.cluster.metadata.changed()
     return AlterUserScramCredentialsResponse(results=list(results.values()))
 

@@ -6,7 +6,7 @@ The ACL is on the topic or group that has the configs; for all other resources i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Generator
 from typing import Any, TypeVar
 
 from mockbroker.core.configs.alter import check_changes
@@ -26,6 +26,7 @@ from mockbroker.handlers.base import RequestContext
 from mockbroker_protocol import ErrorCode
 
 Result = TypeVar("Result")
+RESOURCES_PER_SLICE = 200
 
 _RESOURCES: dict[int, ResourceType] = {
     ConfigResourceType.TOPIC: ResourceType.TOPIC,
@@ -60,13 +61,13 @@ def check_authorized(auth: AuthHelper, operation: AclOperation, kind: int, name:
 
 def alter_each(
     ctx: RequestContext,
-    resources: Iterable[Any],
+    resources: Collection[Any],
     result: Callable[[int, str | None, int, str], Result],
     alter: Callable[[Any], None],
     *,
     needs_value: Callable[[Any], bool],
-) -> list[Result]:
-    """Alter resources one by one; refused ones come last.
+) -> Generator[None, None, list[Result]]:
+    """Alter resources one by one, many in slices; refused ones come last.
 
     Args:
         ctx: the request's context.
@@ -79,7 +80,9 @@ def alter_each(
     counts = Counter((r.resource_type, r.resource_name) for r in resources)
     done: list[Result] = []
     denied: list[Result] = []
-    for resource in resources:
+    for number, resource in enumerate(resources):
+        if number and number % RESOURCES_PER_SLICE == 0:
+            yield
         kind, name = resource.resource_type, resource.resource_name
         error, message = ErrorCode.NONE, None
         try:

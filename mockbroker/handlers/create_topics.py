@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.configs.views import created_topic_entries
+from mockbroker.core.configs.views import ConfigEntry, created_topic_entries
 from mockbroker.core.errors import ApiError
 from mockbroker.core.replication.topic_plans import (
     EXCESSIVE_BATCH,
@@ -22,7 +22,8 @@ from mockbroker.handlers.authorization import (
     requires,
     split,
 )
-from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.base import Parked, RequestContext, api
+from mockbroker.handlers.slices import in_slices
 from mockbroker.handlers.throttling import MutationQuota
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.create_topics import (
@@ -34,6 +35,7 @@ from mockbroker_protocol.messages.create_topics import (
 )
 
 STRICT_QUOTA_SINCE = 6
+TOPICS_PER_SLICE = 200
 
 
 @api(
@@ -49,8 +51,16 @@ STRICT_QUOTA_SINCE = 6
     ),
     forwarded=True,
 )
-def create_topics(ctx: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+def create_topics(
+    ctx: RequestContext, request: CreateTopicsRequest
+) -> CreateTopicsResponse | Parked[CreateTopicsResponse]:
     """Create each topic, or answer its error; the response has the configs in force."""
+    return in_slices(ctx, request, _create_all(ctx, request), changes=True)
+
+
+def _create_all(
+    ctx: RequestContext, request: CreateTopicsRequest
+) -> Generator[None, None, CreateTopicsResponse]:
     cluster = ctx.cluster
     names = Counter(topic.name for topic in request.topics)
     duplicates = {name for name, count in names.items() if count > 1}
@@ -65,10 +75,16 @@ def create_topics(ctx: RequestContext, request: CreateTopicsRequest) -> CreateTo
     if whole is not None:
         results = [_result(topic.name, whole) for topic in wanted]
     else:
-        with cluster.states.one_event():
-            results = [
-                _create(auth, topic, quota, validate_only=request.validate_only) for topic in wanted
-            ]
+        describe = _Descriptions(cluster)
+        results = []
+        for start in range(0, len(wanted), TOPICS_PER_SLICE):
+            if start:
+                yield
+            with cluster.states.one_event():
+                results += [
+                    _create(auth, topic, quota, describe, validate_only=request.validate_only)
+                    for topic in wanted[start : start + TOPICS_PER_SLICE]
+                ]
     results += [
         _result(name, ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
         for name in names
@@ -104,7 +120,12 @@ def _refuse_whole(
 
 
 def _create(
-    auth: AuthHelper, topic: CreatableTopic, quota: MutationQuota, *, validate_only: bool
+    auth: AuthHelper,
+    topic: CreatableTopic,
+    quota: MutationQuota,
+    describe: _Descriptions,
+    *,
+    validate_only: bool,
 ) -> CreatableTopicResult:
     cluster = auth.ctx.cluster
     configs = {config.name: config.value for config in topic.configs}
@@ -139,21 +160,34 @@ def _create(
         error_message=None,
         num_partitions=len(plans),
         replication_factor=len(plans[0].replicas),
-        configs=_describe(cluster, overrides),
+        configs=describe(overrides),
     )
 
 
-def _describe(cluster: Cluster, overrides: Mapping[str, str]) -> list[CreatableTopicConfigs]:
-    return [
-        CreatableTopicConfigs(
-            name=entry.name,
-            value=entry.value,
-            read_only=entry.read_only,
-            config_source=entry.source,
-            is_sensitive=entry.sensitive,
-        )
-        for entry in created_topic_entries(cluster, overrides)
-    ]
+class _Descriptions:
+    """The configs in force of the topics of one request; those with equal overrides share them."""
+
+    __slots__ = ("_cluster", "_known")
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._known: dict[frozenset[tuple[str, str]], list[ConfigEntry]] = {}
+
+    def __call__(self, overrides: Mapping[str, str]) -> list[CreatableTopicConfigs]:
+        key = frozenset(overrides.items())
+        entries = self._known.get(key)
+        if entries is None:
+            entries = self._known[key] = list(created_topic_entries(self._cluster, overrides))
+        return [
+            CreatableTopicConfigs(
+                name=entry.name,
+                value=entry.value,
+                read_only=entry.read_only,
+                config_source=entry.source,
+                is_sensitive=entry.sensitive,
+            )
+            for entry in entries
+        ]
 
 
 def _result(name: str, error: ApiError) -> CreatableTopicResult:

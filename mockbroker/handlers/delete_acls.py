@@ -52,7 +52,7 @@ def delete_acls(
         return CLOSE_CONNECTION
     if ctx.cluster.authorizer is None:
         raise ApiError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
-    return in_slices(ctx, request, _deleted(ctx.cluster.acls, request))
+    return in_slices(ctx, request, _deleted(ctx.cluster.acls, request), changes=True)
 
 
 def _deleted(

@@ -50,7 +50,7 @@ def delete_records(
     ctx: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse | Parked[DeleteRecordsResponse]:
     """Raise each log start offset; the response has the low watermark of each partition."""
-    return in_slices(ctx, request, _delete(ctx, request))
+    return in_slices(ctx, request, _delete(ctx, request), changes=True)
 
 
 def _delete(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from mockbroker.core.configs.alter import AlterConfigOp, OpType, alter_incrementally
 from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import by_handler
-from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker.handlers.config_authorization import alter_each, config_rules
+from mockbroker.handlers.slices import in_slices
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -24,7 +27,7 @@ from mockbroker_protocol.messages.incremental_alter_configs import (
 )
 def incremental_alter_configs(
     ctx: RequestContext, request: IncrementalAlterConfigsRequest
-) -> IncrementalAlterConfigsResponse:
+) -> IncrementalAlterConfigsResponse | Parked[IncrementalAlterConfigsResponse]:
     """Apply all changes of each resource, or none and answer its error."""
 
     def alter(resource: AlterConfigsResource) -> None:
@@ -36,12 +39,14 @@ def incremental_alter_configs(
             validate_only=request.validate_only,
         )
 
-    return IncrementalAlterConfigsResponse(
-        responses=alter_each(
+    def alter_all() -> Generator[None, None, IncrementalAlterConfigsResponse]:
+        rows = yield from alter_each(
             ctx,
             request.resources,
             AlterConfigsResourceResponse,
             alter,
             needs_value=lambda change: change.config_operation != OpType.DELETE,
         )
-    )
+        return IncrementalAlterConfigsResponse(responses=rows)
+
+    return in_slices(ctx, request, alter_all(), changes=True)

@@ -205,7 +205,8 @@ def _append_all(
     batches. Many batches are appended in slices.
     """
     if len(entries) > PARTITIONS_PER_SLICE:
-        return in_slices(ctx, request, _append_in_slices(ctx, request, response, entries, verified))
+        appended = _append_in_slices(ctx, request, response, entries, verified)
+        return in_slices(ctx, request, appended, changes=True)
     hints = LeaderHints(ctx)
     waiting: list[ProducePartitionStatus] = []
     failed = _append(ctx, request.acks, entries, verified, hints, waiting)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mockbroker.core.brokers.broker_life import PAUSED, RUNNING
 from mockbroker.handlers.base import Parked
 
 if TYPE_CHECKING:
@@ -36,20 +37,25 @@ def settled(reply: Parked[R]) -> Generator[Parked[Any] | None, None, R]:
 
 
 def in_slices(
-    ctx: RequestContext, request: Any, work: Generator[Parked[Any] | None, None, R]
+    ctx: RequestContext,
+    request: Any,
+    work: Generator[Parked[Any] | None, None, R],
+    *,
+    changes: bool = False,
 ) -> R | Parked[R]:
     """The response that `work` returns: at once if it has one slice only.
 
     `work` yields None between two slices, and a parked reply to wait for it. It ends with the
-    client's connection. All slices count for a quota of handler time. What the first slice raises
-    is raised here; for what a later one raises, the response is the API's error response.
+    client's connection; work that `changes` the cluster goes on without a client, as in Kafka, as
+    long as the broker runs. All slices count for a quota of handler time. What the first slice
+    raises is raised here; for what a later one raises, the response is the API's error response.
     """
     try:
         awaited = next(work)
     except StopIteration as end:
         response: R = end.value
         return response
-    return _going_on(ctx, request, work, awaited)
+    return _going_on(ctx, request, work, awaited, changes=changes)
 
 
 def _going_on(
@@ -57,12 +63,14 @@ def _going_on(
     request: Any,
     work: Generator[Parked[Any] | None, None, R],
     first: Parked[Any] | None,
+    *,
+    changes: bool,
 ) -> Parked[R]:
     """Wait for `first`, and go on."""
     reply: Parked[Any] = Parked()
 
     def go_on() -> None:
-        if ctx.connection.closed:
+        if ctx.connection.closed and not (changes and ctx.broker.state in (RUNNING, PAUSED)):
             work.close()
             return
         usage = ctx.usage

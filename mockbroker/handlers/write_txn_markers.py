@@ -44,7 +44,7 @@ def write_txn_markers(
     ctx: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse | Parked[WriteTxnMarkersResponse]:
     """Append the markers; answer when all are replicated."""
-    return in_slices(ctx, request, _write(ctx, request))
+    return in_slices(ctx, request, _write(ctx, request), changes=True)
 
 
 def _write(

@@ -8,21 +8,30 @@ from typing import Any
 import pytest
 
 from mockbroker.core.share.operations import INITIALIZE, READ
+from mockbroker.handlers.alter_configs import alter_configs
 from mockbroker.handlers.alter_user_scram_credentials import (
     CREDENTIALS_PER_SLICE,
     alter_user_scram_credentials,
 )
 from mockbroker.handlers.base import NO_RESPONSE, Parked
+from mockbroker.handlers.config_authorization import RESOURCES_PER_SLICE
+from mockbroker.handlers.create_topics import TOPICS_PER_SLICE, create_topics
 from mockbroker.handlers.delete_records import delete_records
+from mockbroker.handlers.incremental_alter_configs import incremental_alter_configs
 from mockbroker.handlers.list_offsets import list_offsets
 from mockbroker.handlers.produce import produce
 from mockbroker.handlers.slices import PARTITIONS_PER_SLICE
 from mockbroker.handlers.write_txn_markers import write_txn_markers
 from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages import alter_configs as alter_configs_messages
+from mockbroker_protocol.messages import (
+    incremental_alter_configs as incremental_alter_configs_messages,
+)
 from mockbroker_protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
 )
+from mockbroker_protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from mockbroker_protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -112,13 +121,82 @@ def test_a_topic_that_is_deleted_between_two_slices_is_unknown_from_then_on(node
     assert errors == [0] * PARTITIONS_PER_SLICE + [missing] * (COUNT - PARTITIONS_PER_SLICE)
 
 
-def test_a_client_that_is_gone_ends_the_work(node: Node) -> None:
+def without_a_client(node: Node) -> None:
+    """Produce to all partitions, with a client that leaves after the first slice."""
     ctx = node.ctx(9)
     batch = batch_of(b"v")
     produce(ctx, produce_request({("t", index): batch for index in range(COUNT)}))
     ctx.connection.closed = True
+
+
+def test_a_change_is_made_to_the_end_when_its_client_has_left(node: Node) -> None:
+    without_a_client(node)
+    turn(node)
+    turn(node)
+    assert written(node) == COUNT
+
+
+def test_a_change_ends_with_its_broker(node: Node) -> None:
+    without_a_client(node)
+    node.cluster.stop_broker(1)
     turn(node)
     assert written(node) == PARTITIONS_PER_SLICE
+
+
+def test_a_question_ends_when_its_client_has_left(node: Node) -> None:
+    ctx = node.ctx(7)
+    partitions = [ListOffsetsPartition(index, timestamp=-1) for index in range(COUNT)]
+    reply = list_offsets(ctx, ListOffsetsRequest(topics=[ListOffsetsTopic("t", partitions)]))
+    ctx.connection.closed = True
+    turn(node)
+    turn(node)
+    assert isinstance(reply, Parked)
+    assert not reply.done
+
+
+def test_topics_are_created_in_slices(node: Node) -> None:
+    count = 2 * TOPICS_PER_SLICE + 10
+    topics = [CreatableTopic(f"new-{number}", 1, 1) for number in range(count)]
+    reply = create_topics(node.ctx(7), CreateTopicsRequest([*topics, topics[0]]))
+    made = slices(node, reply, lambda: len(node.cluster.topics) - 1)
+    assert made[:3] == [TOPICS_PER_SLICE, 2 * TOPICS_PER_SLICE, count - 1]
+    errors = {each.name: each.error_code for each in done(reply).topics}
+    assert errors.pop("new-0") == E.INVALID_REQUEST  # named twice
+    assert set(errors.values()) == {0}
+    assert len(errors) == count - 1
+
+
+@pytest.mark.parametrize("incrementally", [False, True])
+def test_configs_are_altered_in_slices(node: Node, incrementally: bool) -> None:
+    count = 2 * RESOURCES_PER_SLICE + 10
+    name, value = "consumer.session.timeout.ms", "50000"
+    reply: Any
+    if incrementally:
+        ops = [incremental_alter_configs_messages.AlterableConfig(name, 0, value)]
+        reply = incremental_alter_configs(
+            node.ctx(1),
+            incremental_alter_configs_messages.IncrementalAlterConfigsRequest(
+                [
+                    incremental_alter_configs_messages.AlterConfigsResource(32, f"g{n}", ops)
+                    for n in range(count)
+                ]
+            ),
+        )
+    else:
+        configs = [alter_configs_messages.AlterableConfig(name, value)]
+        reply = alter_configs(
+            node.ctx(2),
+            alter_configs_messages.AlterConfigsRequest(
+                [
+                    alter_configs_messages.AlterConfigsResource(32, f"g{n}", configs)
+                    for n in range(count)
+                ]
+            ),
+        )
+    altered = slices(node, reply, lambda: len(node.cluster.configs.groups))
+    assert altered[:3] == [RESOURCES_PER_SLICE, 2 * RESOURCES_PER_SLICE, count]
+    assert [each.resource_name for each in done(reply).responses] == [f"g{n}" for n in range(count)]
+    assert {each.error_code for each in done(reply).responses} == {0}
 
 
 def test_many_batches_wait_for_the_replicas_as_one() -> None:

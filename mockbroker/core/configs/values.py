@@ -116,6 +116,7 @@ class ClusterConfigs:
     """Broker, group and client-metrics configs of a cluster. `version` rises with each change."""
 
     __slots__ = (
+        "_topic_attributes",
         "_values",
         "client_metrics",
         "dynamic_broker",
@@ -134,11 +135,13 @@ class ClusterConfigs:
         self.client_metrics: dict[str, dict[str, str]] = {}
         self.version = 0
         self._values: dict[str, ConfigValue] = {}
+        self._topic_attributes: dict[str, ConfigValue] = {}
         self.on_changed: list[Callable[[], None]] = []
 
     def changed(self) -> None:
         """Drop the cached values. Must be called after a change of a layer."""
         self._values.clear()
+        self._topic_attributes.clear()
         self.version += 1
         for observer in self.on_changed:
             observer()
@@ -207,6 +210,14 @@ class ClusterConfigs:
             return value
         return TOPIC_CONFIGS[name].default_value()
 
+    @property
+    def topic_attributes(self) -> Mapping[str, ConfigValue]:
+        """The attributes of `TopicConfigs` for a topic without overrides."""
+        known = self._topic_attributes
+        if not known:
+            known.update((attribute_of(name), self.topic_default(name)) for name in TOPIC_CONFIGS)
+        return known
+
     def group_value(self, group_id: str, name: str) -> ConfigValue:
         """The typed value of a group config: the group's override, else its broker config."""
         definition = GROUP_CONFIGS[name]
@@ -215,6 +226,11 @@ class ClusterConfigs:
             return definition.parse(text)
         synonym = GROUP_SYNONYMS.get(name)
         return definition.default_value() if synonym is None else self.get(synonym)
+
+
+def attribute_of(name: str) -> str:
+    """The attribute of `TopicConfigs` for a topic config."""
+    return name.replace(".", "_")
 
 
 class TopicConfigs:
@@ -264,11 +280,10 @@ class TopicConfigs:
 
     def resolve(self) -> None:
         """Compute the attributes again, after a change of the brokers' configs."""
-        defaults = self._cluster_configs
-        for name, definition in TOPIC_CONFIGS.items():
-            text = self.overrides.get(name)
-            value = defaults.topic_default(name) if text is None else definition.parse(text)
-            setattr(self, name.replace(".", "_"), value)
+        vars(self).update(self._cluster_configs.topic_attributes)
+        for name in self.overrides.keys() & TOPIC_CONFIGS.keys():
+            value = TOPIC_CONFIGS[name].parse(self.overrides[name])
+            setattr(self, attribute_of(name), value)
         self.compacted = "compact" in self.cleanup_policy
         self.deleting = "delete" in self.cleanup_policy
         self.roll_limits = self._roll_limits()
