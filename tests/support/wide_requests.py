@@ -32,6 +32,7 @@ from mockbroker_protocol.declare import (
     Shape,
 )
 from mockbroker_protocol.records import Record, build_batch
+from tests.support.wide_values import EMPTY, Known, values_of
 
 WIDE = "wide"
 """The topic of requests whose long array is one of partitions."""
@@ -42,6 +43,7 @@ Path = tuple[str, ...]
 
 _BATCH = bytes(build_batch([Record(0, 1_735_689_600_000, b"k", b"v")]))
 _NO_TOPIC = 0xAB << 120
+_NOT_GIVEN = object()
 # Values with which a request is no special one, by the field's name.
 _PLAIN = {
     "acks": 1,
@@ -117,8 +119,10 @@ class WideRequest:
         numbering: Numbering,
         topic_ids: Mapping[str, bytes],
         topic_name: Callable[[int], str],
+        known: Known,
     ) -> None:
         """`topic_ids` are those that exist, `topic_name` makes a name from a number."""
+        self._values = values_of(key, path, known)
         self._schema = schema_module(key.name.lower())
         self._classes = import_module(self._schema.__name__.replace(".schemas.", ".messages."))
         self._names = class_names(self._schema)
@@ -146,6 +150,13 @@ class WideRequest:
         return field.tag is None or self._path[: len(path)] == path
 
     def _value(self, field: Field, type_: FieldType, path: Path) -> Any:
+        leads_there = self._path[: len(path)] == path
+        given = self._values.get(".".join(path), _NOT_GIVEN)
+        if given is None or given is EMPTY:
+            if not leads_there:
+                return given
+        elif given is not _NOT_GIVEN and not isinstance(type_, Array):
+            return given(self._number) if callable(given) else given
         if isinstance(type_, Shape):
             return self._struct(type_, path)
         if isinstance(type_, Array):
@@ -159,6 +170,8 @@ class WideRequest:
         return self._plain(field, type_)
 
     def _plain(self, field: Field, type_: Scalar) -> Any:
+        if type_ is Scalar.RECORDS:
+            return _BATCH
         number, names = self._number, field.names
         # One topic with many partitions, or many topics.
         is_inner = len(self._path) > 1
@@ -176,8 +189,6 @@ class WideRequest:
         if field.name in _PLAIN:
             return _PLAIN[field.name]
         match type_:
-            case Scalar.RECORDS:
-                return _BATCH
             case Scalar.STRING:
                 return "consumer" if field.name == "protocol_type" else f"{field.name}-{number}"
             case Scalar.BYTES:
