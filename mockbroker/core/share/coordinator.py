@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.core.coordinator.runtime import CoordinatorRuntime
@@ -25,7 +26,7 @@ from mockbroker.core.share.operations import (
     StateOperation,
 )
 from mockbroker.core.share.records import SharePartitionKey
-from mockbroker.core.share.shard import ShareShard
+from mockbroker.core.share.shard import ROWS_PER_TURN, ShareShard
 from mockbroker.core.timing.timers import DueTimers
 from mockbroker.core.timing.turns import in_turns
 from mockbroker_protocol import ErrorCode
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 FEATURE = "share.version"
 PRUNE_INTERVAL = "share.coordinator.state.topic.prune.interval.ms"
 COLD_INTERVAL = "share.coordinator.cold.partition.snapshot.interval.ms"
-ROWS_PER_TURN = 500
 
 
 def coordinator_key(group_id: str, topic_id: bytes, partition: int) -> str:
@@ -124,8 +124,8 @@ class ShareCoordinator(CoordinatorRuntime[ShareShard]):
 
         Source: ShareCoordinatorService.onMetadataUpdate.
         """
-        for shard in self.loaded():
-            shard.topics_deleted(topic_ids)
+        of_shards = [shard.topics_deleted(topic_ids) for shard in self.loaded()]
+        in_turns(self.runtime.timers, chain.from_iterable(of_shards))
 
     def _arm(self, config: str) -> None:
         """Set the timer of a job, unless it is set."""
@@ -136,11 +136,13 @@ class ShareCoordinator(CoordinatorRuntime[ShareShard]):
         """Run one of the two jobs on every shard. Below share.version 1 Kafka runs neither."""
         shards = self.loaded()
         if self.broker.services.features.level(FEATURE) > 0:
-            for shard in shards:
-                if config == PRUNE_INTERVAL:
+            if config == PRUNE_INTERVAL:
+                for shard in shards:
                     shard.prune()
-                else:
-                    shard.snapshot_cold(self.configs.get_int(COLD_INTERVAL))
+            else:
+                age_ms = self.configs.get_int(COLD_INTERVAL)
+                of_shards = [shard.snapshot_cold(age_ms) for shard in shards]
+                in_turns(self.runtime.timers, chain.from_iterable(of_shards))
         if shards:
             self._arm(config)
 

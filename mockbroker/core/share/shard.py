@@ -27,6 +27,7 @@ from mockbroker.core.share.records import (
     parse,
 )
 from mockbroker.core.share.state_batches import NO_START_OFFSET, StateBatch, combine
+from mockbroker.core.timing.turns import in_parts
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.exceptions import DecodeError, UnknownVersionError
 from mockbroker_protocol.messages import initialize_share_group_state as initializing
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from mockbroker.core.share.operations import Result, Row, StateOperation
 
 NONE = ErrorCode.NONE
+ROWS_PER_TURN = 500
 # The operations that begin or end a state, and their names in the journal.
 _EMITTED: Mapping[object, str] = {INITIALIZE: "initialized", DELETE: "deleted"}
 _NEVER_SEEN = -(2**31)
@@ -272,31 +274,39 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
         """The number of updates between two snapshots of a share partition."""
         return self._configs.get_int("share.coordinator.snapshot.update.records.per.snapshot")
 
-    def snapshot_cold(self, age_ms: int) -> None:
-        """Write snapshots of the share partitions whose last one is `age_ms` old.
+    def snapshot_cold(self, age_ms: int) -> Iterator[None]:
+        """Write snapshots of the share partitions whose last one is `age_ms` old, in turns.
 
         If each has such a snapshot already, none of them is in use, and new ones would not help.
         """
-        states = [(key, entry.state) for key, entry in self.entries.items()]
-        if all(state.created_ms != state.written_ms for _, state in states):
+        states = (entry.state for entry in self.entries.values())
+        if all(state.created_ms != state.written_ms for state in states):
             return
         now_ms = self._runtime.now_ms()
-        self._append(
-            [
-                ShareSnapshot(
-                    key,
-                    state._replace(snapshot_epoch=state.snapshot_epoch + 1, written_ms=now_ms),
-                )
-                for key, state in states
-                if now_ms - state.written_ms >= age_ms
-            ]
-        )
+        for keys in in_parts(list(self.entries), ROWS_PER_TURN):
+            if self.unloaded:
+                return
+            states_now = [(key, self.entries[key].state) for key in keys if key in self.entries]
+            self._append(
+                [
+                    ShareSnapshot(
+                        key,
+                        state._replace(snapshot_epoch=state.snapshot_epoch + 1, written_ms=now_ms),
+                    )
+                    for key, state in states_now
+                    if now_ms - state.written_ms >= age_ms
+                ]
+            )
+            yield
 
-    def topics_deleted(self, topic_ids: Collection[bytes]) -> None:
-        """Write tombstones for the share partitions of deleted topics."""
-        self._append(
-            [ShareSnapshot(key, None) for key in self.entries if key.topic_id in topic_ids]
-        )
+    def topics_deleted(self, topic_ids: Collection[bytes]) -> Iterator[None]:
+        """Write tombstones for the share partitions of deleted topics, in turns."""
+        deleted = [key for key in self.entries if key.topic_id in topic_ids]
+        for keys in in_parts(deleted, ROWS_PER_TURN):
+            if self.unloaded:
+                return
+            self._append([ShareSnapshot(key, None) for key in keys if key in self.entries])
+            yield
 
     @property
     def last_redundant_offset(self) -> int | None:

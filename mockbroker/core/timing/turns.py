@@ -6,12 +6,13 @@ clients waiting if it were done at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from mockbroker.core.timing.timers import TimerHeap
 
+T = TypeVar("T")
 _DONE = object()
 
 
@@ -23,3 +24,8 @@ def in_turns(timers: TimerHeap, work: Iterator[object]) -> None:
             timers.call_soon(go_on)
 
     go_on()
+
+
+def in_parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items, at most `size` at a time."""
+    return (items[start : start + size] for start in range(0, len(items), size))

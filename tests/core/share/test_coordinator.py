@@ -19,7 +19,7 @@ from mockbroker.core.share.operations import (
     StateOperation,
 )
 from mockbroker.core.share.records import ShareSnapshot, ShareUpdate, parse
-from mockbroker.core.share.shard import ShareShard
+from mockbroker.core.share.shard import ROWS_PER_TURN, ShareShard
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.restore import restore
 from mockbroker_protocol import ErrorCode
@@ -42,12 +42,14 @@ PER_SNAPSHOT = "share.coordinator.snapshot.update.records.per.snapshot"
 
 
 class ShareNode(Node):
-    """Brokers with a topic "t" of four partitions; requests go to the coordinator of g:t:0."""
+    """Brokers with a topic "t"; requests go to the coordinator of g:t:0."""
 
-    def __init__(self, brokers: int = 1, configs: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, brokers: int = 1, configs: dict[str, str] | None = None, partitions: int = 4
+    ) -> None:
         one = {"share.coordinator.state.topic.num.partitions": "1"}
         super().__init__(racks=(None,) * brokers, configs=one | (configs or {}))
-        self.topic_id = self.topic("t", 4).topic.topic_id
+        self.topic_id = self.topic("t", partitions).topic.topic_id
         self.state: Partition = state_partition(self.cluster, self.topic_id)
 
     @property
@@ -286,6 +288,48 @@ def test_cold_share_partitions_are_written_again_while_others_are_in_use() -> No
     entry = next(iter(node.shard.entries.values()))
     assert entry.state.snapshot_epoch == 2
     assert entry.state.written_ms - entry.state.created_ms == 2 * INTERVAL_MS
+
+
+MANY = 2 * ROWS_PER_TURN + 10  # more than the upkeep visits in a turn
+
+
+def initialize_many(node: ShareNode) -> None:
+    for partition in range(MANY):
+        node.initialize(partition)
+
+
+def turn(node: ShareNode) -> int:
+    """A turn of the event loop; returns the number of records."""
+    node.cluster.runtime.timers.run_due(node.now_ms)
+    return len(node.records())
+
+
+def test_very_many_cold_share_partitions_are_written_in_turns() -> None:
+    node = ShareNode(configs={PRUNE_INTERVAL: str(10**9)}, partitions=MANY)
+    initialize_many(node)
+    node.now_ms += INTERVAL_MS
+    written = [turn(node) - MANY for _ in range(5)]
+    assert written == [ROWS_PER_TURN, 2 * ROWS_PER_TURN, MANY, MANY, MANY]
+
+
+def test_states_of_a_deleted_topic_get_tombstones_in_turns() -> None:
+    node = ShareNode(partitions=MANY)
+    initialize_many(node)
+    node.cluster.delete_topic("t")
+    assert len(node.records()) == MANY + ROWS_PER_TURN
+    for _ in range(3):
+        turn(node)
+    assert len(node.records()) == 2 * MANY
+    assert not node.shard.entries
+
+
+def test_a_coordinator_that_moves_ends_its_upkeep() -> None:
+    node = ShareNode(configs={PRUNE_INTERVAL: str(10**9)}, partitions=MANY)
+    initialize_many(node)
+    node.now_ms += INTERVAL_MS
+    assert turn(node) == MANY + ROWS_PER_TURN
+    node.shard.unload()
+    assert turn(node) == MANY + ROWS_PER_TURN
 
 
 @pytest.mark.parametrize("interval", [PRUNE_INTERVAL, COLD_INTERVAL])
