@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.groups.member_connections import MemberConnections
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.replication.partition import Partition
+from mockbroker.handlers.base import ConnectionInfo
 from mockbroker_protocol import ErrorCode
 from tests.support.group_node import (
+    REBALANCE_MS,
     SESSION_MS,
     GroupNode,
     commit_request,
@@ -160,3 +163,16 @@ def test_deleting_a_topic_deletes_its_offsets_in_all_groups(node: GroupNode) -> 
         shard = node.shard(name, following)
         assert shard.offsets.get(name, "t", 0) is None
         assert shard.offsets.get(name, "u", 0) is not None
+
+
+def test_only_sessions_of_members_with_an_open_connection_are_extended() -> None:
+    node = GroupNode()
+    there, gone = node.stable(count=2)
+    connections = MemberConnections()
+    connections.record("g", there, ConnectionInfo(1, "127.0.0.1", 50_000))
+    connections.record("h", gone, ConnectionInfo(2, "127.0.0.1", 50_001))
+    node.cluster.brokers[1].groups.extend_connected_sessions(connections, 5_000)
+    node.advance(SESSION_MS)
+    assert list(node.shard().groups["g"].members) == [there]
+    node.advance(REBALANCE_MS)
+    assert list(node.shard().groups["g"].members) == []

@@ -152,3 +152,20 @@ def test_the_start_moves_to_the_first_record_that_the_log_still_has(node: ShareN
     events = listened(node)
     assert acquired(node, offset=2) == [(2, 3, 1)]
     assert starts(events) == [("reset", -1, 0, ""), ("moved", 0, 2, "acquired")]
+
+
+def test_a_batch_that_is_divided_while_it_is_written_has_the_state_of_each_record(
+    node: ShareNode,
+) -> None:
+    node.produced(batch_of(*[b"v"] * 4))
+    share = node.share()
+    acquired(node)
+    node.persister.holds = True
+    release_acquired(share, MEMBER, lambda _: None)
+    share.log_start_moved(2)
+    events = listened(node)
+    node.persister.answer()
+    assert moved(events) == [
+        ("session_ended", 0, 1, "Archived", 1, MEMBER, "log_start"),
+        ("session_ended", 2, 3, "Available", 1, MEMBER, ""),
+    ]

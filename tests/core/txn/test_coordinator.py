@@ -188,3 +188,12 @@ def test_no_id_expires_while_its_coordinator_is_paused() -> None:
     assert list(shard.transactions) == [p.id]
     node.cluster.resume_broker(1)
     assert list(shard.transactions) == []
+
+
+def test_a_broker_that_has_stopped_has_no_more_to_do_for_its_ids() -> None:
+    """Neither the timeout of a transaction nor the regular look at unused ids is due any more."""
+    node = TxnNode()
+    node.txn().add(0)
+    assert node.cluster.clock_domains.transactions.deadline_ms() is not None
+    node.cluster.stop_broker(1, "unclean")
+    assert node.cluster.clock_domains.transactions.deadline_ms() is None

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from mockbroker.core.events import Event, TransactionMoved
 from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
 from mockbroker.core.replication.partition import Partition
+from mockbroker.core.txn.events import Effect
+from mockbroker.core.txn.events import Event as TransactionEvent
+from mockbroker.core.txn.machine import TransactionMetadata, new_image
 from mockbroker.core.txn.records import parse
+from mockbroker.core.txn.shard import TransactionShard
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader
 from tests.support.txn_node import TV2, Txn, TxnNode
@@ -227,6 +234,44 @@ def test_ids_expire_after_seven_days_and_leave_a_tombstone(node: TxnNode) -> Non
     assert p.init().producer_epoch == 0
 
 
+def test_very_many_ids_expire_in_turns(node: TxnNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mockbroker.core.txn.shard.IDS_PER_TURN", 2)
+    node.txn()
+    shard = node.txn_shard()
+    for name in ("a", "b", "c", "d"):
+        shard.transactions[name] = TransactionMetadata(name, new_image(1, 60_000, node.now_ms))
+    node.now_ms += 1
+    left = [len(shard.transactions) for _ in shard.expire(1)]
+    assert left == [3, 1]
+    assert shard.transactions == {}
+
+
+@pytest.mark.parametrize("unloaded", [False, True])
+def test_very_many_ids_are_started_in_turns(
+    node: TxnNode, monkeypatch: pytest.MonkeyPatch, *, unloaded: bool
+) -> None:
+    """A load that is overtaken by an unload starts no more of them."""
+    monkeypatch.setattr("mockbroker.core.txn.shard.IDS_PER_TURN", 2)
+    now_ms = node.now_ms
+    started: list[str] = []
+
+    class Noted(TransactionMetadata):
+        def handle(self, event: TransactionEvent, now_ms: int) -> list[Effect]:
+            started.append(self.transactional_id)
+            return super().handle(event, now_ms)
+
+    shard = TransactionShard(node.cluster.brokers[1].transactions, state_partition(node))
+    for name in ("a", "b", "c", "d", "e"):
+        shard.transactions[name] = Noted(name, new_image(1, 60_000, now_ms))
+    turns = shard.on_loaded()
+    next(turns)
+    assert started == ["a", "b"]
+    if unloaded:
+        shard.unload()
+    assert [len(started) for _ in turns] == ([] if unloaded else [4])
+    assert len(started) == (2 if unloaded else 5)
+
+
 def test_a_call_waits_until_the_pending_transition_is_stored() -> None:
     node = TxnNode(racks=THREE)
     p = node.txn()
@@ -264,3 +309,23 @@ def test_whoever_waits_is_sent_to_the_new_coordinator() -> None:
     answer = pending.response.results_by_topic_v3_and_below[0].results_by_partition[0]
     assert answer.partition_error_code == E.NOT_COORDINATOR
     assert (shard.unloaded, shard.transactions) == (True, {})
+
+
+def test_a_coordinator_that_moved_holds_no_call_that_waited_for_it() -> None:
+    node = TxnNode(racks=THREE)
+    p = node.txn()
+    shard = node.txn_shard()
+
+    class Call:
+        def __call__(self) -> None:
+            raise AssertionError("the id's new coordinator is asked instead")
+
+    call = Call()
+    held = weakref.ref(call)
+    shard.when_not_pending(p.id, call)
+    del call
+    assert held() is not None
+    node.cluster.stop_broker(p.broker, "unclean")
+    node.settle()
+    gc.collect()
+    assert (shard.unloaded, held()) == (True, None)

@@ -319,3 +319,19 @@ def test_the_answer_to_a_process_that_has_ended_does_not_reach_the_next_one() ->
     node.cluster.move_leader("t", 0, leader_id)
     node.advance(5_000)
     assert node.words() == []
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_an_empty_transactional_id_is_refused_for_each_partition(
+    node: TxnNode, version: int
+) -> None:
+    p = node.txn()
+    request = p.produce_request(id="")
+    request.topic_data[0].partition_data += (
+        p.produce_request(partition=1).topic_data[0].partition_data
+    )
+    lines = node.ask(request, version).responses[0].partition_responses
+    assert [(line.index, line.error_code) for line in lines] == [
+        (0, E.INVALID_REQUEST),
+        (1, E.INVALID_REQUEST),
+    ]

@@ -50,6 +50,17 @@ def test_members_share_partitions_if_there_are_more_members() -> None:
     assert (sizes(targets), holders(targets)) == ([1] * 6, [3, 3])
 
 
+def test_a_member_with_its_share_is_passed_over_in_the_next_turn() -> None:
+    """Of six places, the first and the third member have two each."""
+    targets = assigned(group({"t": 3}, everybody(4)))
+    assert shares(targets) == {
+        "m0": {"t": [0, 2]},
+        "m1": {"t": [0]},
+        "m2": {"t": [1, 2]},
+        "m3": {"t": [1]},
+    }
+
+
 def test_members_keep_what_they_have() -> None:
     before = assigned(group({"t": 6}, everybody(2)))
     after = assigned(group({"t": 6}, everybody(3), before))

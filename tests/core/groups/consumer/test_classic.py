@@ -38,10 +38,10 @@ NONE = ErrorCode.NONE
 REBALANCING = ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def subscription(*topics: str, owned: list[int] | None = None) -> bytes:
+def subscription(*topics: str, owned: list[int] | None = None, rack_id: str | None = None) -> bytes:
     parts = [TopicPartition("t", owned)] if owned else []
     return encode_subscription(
-        ConsumerProtocolSubscription(topics=list(topics), owned_partitions=parts)
+        ConsumerProtocolSubscription(topics=list(topics), owned_partitions=parts, rack_id=rack_id)
     )
 
 
@@ -302,3 +302,12 @@ def test_sync_names_the_first_protocol_of_a_join_with_several(play: Playbook) ->
     play << Told("old", SyncResult, {"error": ErrorCode.INCONSISTENT_GROUP_PROTOCOL})
     play >> classic_sync("old", 3, protocol_name="range")
     play << Told("old", SyncResult, {"error": ErrorCode.NONE})
+
+
+def test_a_member_stays_in_its_rack_until_it_names_another(play: Playbook) -> None:
+    racks = []
+    for rack_id in ("r1", None, "r2"):
+        play >> classic_join("old", protocols=(("range", subscription("t", rack_id=rack_id)),))
+        play << joined("old", 3)
+        racks.append(play.group.members["old"].rack_id)
+    assert racks == ["r1", "r1", "r2"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from mockbroker.core.groups.streams.tasks import OwnedTasks
 from mockbroker_protocol import ErrorCode
 from tests.support.streams_playbook import StreamsPlay, reading
 
@@ -73,3 +75,32 @@ def test_a_group_in_use_is_subscribed_to_what_it_reads(play: StreamsPlay) -> Non
 
 def test_the_partitions_of_a_member_are_those_of_its_active_tasks(play: StreamsPlay) -> None:
     assert play.group.partitions_of(play.group.members["b"]) == {"t": [1]}
+
+
+def test_a_task_that_a_member_no_longer_has_has_no_owner(play: StreamsPlay) -> None:
+    """Neither after the member's end, even if that is all that the log says."""
+    active, group = play.group.owners.lookups().active, play.group
+    assert [active("0", each) for each in range(2)] == ["p-a", "p-b"]
+    group.remove_member(group.members["b"])
+    assert [active("0", each) for each in range(2)] == ["p-a", None]
+    member = group.members["a"]
+    group.put_member(member, msgspec.structs.replace(member, assigned=OwnedTasks()))
+    assert active("0", 0) is None
+
+
+def test_what_a_member_was_told_or_asked_for_ends_with_it(play: StreamsPlay) -> None:
+    """A requested shutdown ends with the last member."""
+    group = play.group
+    group.stale_members.update("ab")
+    group.shutdown_by = "a"
+    group.remove_member(group.members["a"])
+    assert (group.stale_members, group.shutdown_by) == ({"b"}, "a")
+    group.remove_member(group.members["b"])
+    assert (group.stale_members, group.shutdown_by) == (set(), None)
+
+
+def test_a_group_does_not_see_a_topic_that_it_has_lost(play: StreamsPlay) -> None:
+    play.group.lose_topic("t", lost=True)
+    assert (play.group.partition_count("t"), play.group.configured) == (None, None)
+    play.group.lose_topic("t", lost=False)
+    assert play.group.partition_count("t") == 2

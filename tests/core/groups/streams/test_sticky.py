@@ -77,6 +77,18 @@ def test_of_several_standbys_that_of_the_least_loaded_process_becomes_active() -
     assert 0 in targets["b"].active["0"]
 
 
+def test_a_former_active_member_with_room_for_one_standby_gets_that_of_the_highest_partition() -> (
+    None
+):
+    last = {"b": Tasks({"0": frozenset({0, 1, 2})})}
+    three = {"0": AssignedSubtopology(3, True)}
+    targets = assign_sticky(members("a", "b", "c", last=last), three, 1)
+    assert (targets["b"].active, targets["b"].standby) == (
+        {"0": frozenset({0})},
+        {"0": frozenset({2})},
+    )
+
+
 def test_any_assignment_is_complete_and_balanced() -> None:
     """Random groups over several rounds: each task is active once, no process has one twice."""
     rng = random.Random(7)
