@@ -279,8 +279,4 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
         due_ms = transaction.deadline_ms()
         if due_ms is not None and transaction.state is TransactionState.ONGOING:
             due_ms = self.coordinator.next_scan_ms(due_ms)
-        self._timers.arm(self._times, transaction.transactional_id, due_ms, self._on_timer)
-
-    def _on_timer(self, transactional_id: str) -> None:
-        if transactional_id in self.transactions:
-            self.check_timeout(transactional_id)
+        self._timers.arm(self._times, transaction.transactional_id, due_ms, self.check_timeout)

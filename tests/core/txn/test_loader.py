@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
-from mockbroker_protocol.records import Record, build_batch
+from mockbroker_protocol.records import ControlType, Record, build_batch, build_marker
 from tests.support.txn_node import TV2, TxnNode
 
 
@@ -58,3 +58,17 @@ def test_records_above_the_high_watermark_count_as_well() -> None:
     leader_id = partition.leader_id
     partition.become_leader(leader_id, partition.leader_epoch + 1, partition.isr)
     assert node.txn_shard().transactions["x"].state.value == "Ongoing"
+
+
+def test_a_marker_in_the_log_is_passed_over() -> None:
+    node = TxnNode()
+    node.txn()
+    partition = node.txn_shard().partition
+    for kind in (ControlType.ABORT, ControlType.COMMIT):
+        marker = build_marker(
+            kind, producer_id=5, producer_epoch=0, coordinator_epoch=0, timestamp=1
+        )
+        partition.append_records(marker, node.now_ms)
+    reload(node)
+    shard = node.txn_shard()
+    assert (list(shard.transactions), shard.unreadable) == (["x"], 0)

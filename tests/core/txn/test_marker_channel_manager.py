@@ -337,3 +337,55 @@ def test_a_marker_that_was_sent_again_does_not_arrive_after_all() -> None:
     remove_rule(node.cluster, rule)  # what it holds goes on
     node.settle()
     assert node.words() == ["v", "COMMIT"]
+
+
+def test_a_process_that_has_ended_has_no_markers_to_send() -> None:
+    hour_ms = 3_600_000
+    node = TxnNode(configs={"mockbroker.transaction.marker.delay.ms": str(hour_ms)})
+    timers, due_ms = node.cluster.runtime.timers, node.now_ms + hour_ms
+    sender = node.cluster.brokers[1].transactions.markers
+    open_and_end(node.txn())
+    assert len(sender.pending_markers) == 1
+    assert due_ms in [each for each, _ in timers.pending(1000)]
+    node.cluster.stop_broker(1, "unclean")
+    assert sender.pending_markers == {}
+    assert due_ms not in [each for each, _ in timers.pending(1000)]
+
+
+def test_a_marker_without_an_answer_is_sent_again_when_its_request_has_timed_out() -> None:
+    """And when there are no markers, there is no look at them either."""
+    node = TxnNode(racks=THREE, configs={"request.timeout.ms": "1000"})
+    p = node.txn()
+    far_leader(node, p)
+    add_hop_rule(node.cluster, {"drop_request": {}}, {"times": 1}, api="WriteTxnMarkers")
+    open_and_end(p)
+    node.advance(999)
+    assert (p.state, node.words()) == ("PrepareCommit", ["v"])
+    node.advance(1)
+    assert (p.state, node.words()) == ("CompleteCommit", ["v", "COMMIT"])
+    timers = node.cluster.runtime.timers
+    assert node.now_ms + 1_000 in [due_ms for due_ms, _ in timers.pending(1000)]
+    node.advance(1_000)
+    assert node.now_ms + 1_000 not in [due_ms for due_ms, _ in timers.pending(1000)]
+
+
+@pytest.mark.parametrize("late", ["request", "answer"])
+def test_a_coordinator_that_moved_is_done_with_its_markers(late: str) -> None:
+    """Also when the answer to one comes after all."""
+    delays = {"mockbroker.transaction.marker.delay.ms": "40"} if late == "request" else {}
+    node = TxnNode(racks=THREE, configs={**delays, "request.timeout.ms": "1000"})
+    p = node.txn()
+    far_leader(node, p)
+    if late == "answer":
+        delay = {"delay": {"by": 2_000, "phase": "after"}}
+        add_hop_rule(node.cluster, delay, {"times": 1}, api="WriteTxnMarkers")
+    open_and_end(p)
+    node.settle()
+    sender = node.cluster.brokers[p.broker].transactions.markers
+    assert len(sender.pending_markers) == 1
+    other = next(n for n in (1, 2, 3) if n != p.broker)
+    node.cluster.move_coordinator(p.id, other, "transaction")
+    node.advance(1_000)
+    assert sender.pending_markers == {}
+    node.advance(5_000)
+    assert p.state == "CompleteCommit"

@@ -330,3 +330,14 @@ def test_a_marker_puts_pending_offsets_in_force_or_drops_them(
     assert fetched()[0] == E.UNSTABLE_OFFSET_COMMIT
     node.settle()
     assert fetched() == (E.NONE, 8 if committed else 3)
+
+
+def test_a_broker_without_a_replica_does_not_know_the_partition() -> None:
+    """A replica that does not lead says so instead."""
+    node = TxnNode(racks=THREE)
+    node.cluster.add_broker(4)
+    partition = partition_of(node)
+    follower = next(each for each in partition.replicas if each != partition.leader_id)
+    marker = Marker(5, 0, committed=True, coordinator_epoch=0, version=0)
+    errors = [write(node, marker, broker=broker)["t", 0] for broker in (4, follower)]
+    assert errors == [E.UNKNOWN_TOPIC_OR_PARTITION, E.NOT_LEADER_OR_FOLLOWER]

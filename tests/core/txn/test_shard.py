@@ -329,3 +329,45 @@ def test_a_coordinator_that_moved_holds_no_call_that_waited_for_it() -> None:
     node.settle()
     gc.collect()
     assert (shard.unloaded, held()) == (True, None)
+
+
+def due_times(node: TxnNode) -> list[int]:
+    """When timers of transactions are due."""
+    return [due_ms for due_ms, _ in node.cluster.clock_domains.transactions.pending(100)]
+
+
+def test_an_id_that_expires_before_the_timeout_of_its_last_transaction_takes_the_timer_along() -> (
+    None
+):
+    configs = {
+        "transactional.id.expiration.ms": "1000",
+        "transaction.remove.expired.transaction.cleanup.interval.ms": "10000",
+    }
+    node = TxnNode(configs=configs)
+    p = Txn(node)
+    p.init(transaction_timeout_ms=900_000)
+    timeout_ms = node.now_ms + 900_000
+    p.add(0)
+    p.end()
+    node.settle()
+    assert any(due_ms >= timeout_ms for due_ms in due_times(node))
+    node.advance(20_000)
+    assert node.txn_shard().transactions == {}
+    assert not any(due_ms >= timeout_ms for due_ms in due_times(node))
+
+
+def test_an_end_that_was_not_stored_when_the_coordinator_moved_sets_no_timer_there() -> None:
+    node = TxnNode(racks=THREE)
+    p = node.txn()
+    p.add(0)
+    partition = state_partition(node)
+    for follower in partition.replicas[1:]:
+        node.cluster.lag_follower(TRANSACTION_STATE_TOPIC, partition.index, node=follower)
+    pending = p.send_end()
+    assert pending.parked
+    shard = node.txn_shard()
+    scan_ms = node.now_ms + 70_000  # the first one after the transaction's timeout of a minute
+    assert scan_ms in due_times(node)
+    shard.unload()
+    assert pending.response.error_code == E.NOT_COORDINATOR
+    assert scan_ms not in due_times(node)

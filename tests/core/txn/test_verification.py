@@ -14,6 +14,7 @@ from mockbroker.core.txn.verification import (
 from mockbroker_protocol import ErrorCode
 from tests.support.group_node import Pending
 from tests.support.hops import add_hop_rule
+from tests.support.requests import batch_of, produce_request
 from tests.support.txn_node import TV2, Txn, TxnNode
 
 E = ErrorCode
@@ -335,3 +336,60 @@ def test_an_empty_transactional_id_is_refused_for_each_partition(
         (0, E.INVALID_REQUEST),
         (1, E.INVALID_REQUEST),
     ]
+
+
+def test_an_answer_after_the_timeout_is_too_late() -> None:
+    """And the batches that did not wait for it are not appended again."""
+    node = TxnNode(racks=THREE, configs={"request.timeout.ms": "1000"})
+    p = node.txn()
+    p.add(0)
+    delay = {"delay": {"by": 2_000, "phase": "after"}}
+    add_hop_rule(node.cluster, delay, api="AddPartitionsToTxn")
+    request = p.produce_request()
+    plain = produce_request({("t", 1): batch_of(b"plain")})
+    request.topic_data[0].partition_data += plain.topic_data[0].partition_data
+    leader = next(n for n in (1, 2, 3) if n != p.broker)
+    for index in (0, 1):
+        node.cluster.move_leader("t", index, leader)
+    pending = node.send(request, 11, broker=leader)
+    node.advance(1_000)
+    answer, _ = pending.response.responses[0].partition_responses
+    assert answer.error_code == E.NOT_ENOUGH_REPLICAS
+    assert answer.error_message.endswith("NETWORK_EXCEPTION")
+    node.advance(5_000)
+    assert (node.words(0), node.words(1)) == ([], ["plain"])
+
+
+def test_an_answer_in_time_ends_the_wait_for_it() -> None:
+    node = TxnNode(racks=THREE, configs={"request.timeout.ms": "7777"})
+    timeout_ms = node.now_ms + 7_777
+    _, pending = awaited_verification(node, node.txn())
+    timers = node.cluster.runtime.timers
+    assert timeout_ms in [due_ms for due_ms, _ in timers.pending(1000)]
+    node.advance(2_000)
+    assert not pending.parked
+    assert timeout_ms not in [due_ms for due_ms, _ in timers.pending(1000)]
+
+
+@pytest.mark.parametrize(("version", "verify_only"), [(11, True), (12, False)])
+def test_a_question_that_is_refused_on_the_way_is_so_for_each_partition(
+    version: int, *, verify_only: bool
+) -> None:
+    """Only a producer of TV2 has its partitions added with it."""
+    node = TxnNode(racks=THREE)
+    p = node.txn()
+    leader = next(n for n in (1, 2, 3) if n != p.broker)
+    for index in (0, 1):
+        node.cluster.move_leader("t", index, leader)
+    where = {"transactions[].verify_only": verify_only}
+    error = {"error": "COORDINATOR_NOT_AVAILABLE"}
+    rule = add_hop_rule(node.cluster, error, api="AddPartitionsToTxn", where=where)
+    request = p.produce_request()
+    request.topic_data[0].partition_data += (
+        p.produce_request(partition=1).topic_data[0].partition_data
+    )
+    pending = node.send(request, version, broker=leader)
+    node.settle()
+    lines = pending.response.responses[0].partition_responses
+    assert [line.error_code for line in lines] == [E.NOT_ENOUGH_REPLICAS] * 2
+    assert rule.hits == 1
