@@ -40,19 +40,13 @@ class MemberConnections:
         if before == connection_id or connection.closed:
             return
         if before is not None:
-            self._leave(member, before)
+            del self._members[before][member]
         self._ids[member] = connection_id
         members = self._members.setdefault(connection_id, {})
         members[member] = None
         if len(members) > MEMBERS_MAX:
             oldest = next(iter(members))
             del members[oldest], self._ids[oldest]
-
-    def _leave(self, member: _Member, connection_id: int) -> None:
-        members = self._members[connection_id]
-        del members[member]
-        if not members:
-            del self._members[connection_id]
 
     def connection_closed(self, connection_id: int) -> None:
         """Remove the members whose last request arrived on this connection."""

@@ -173,3 +173,10 @@ def test_the_next_look_is_due_when_the_next_offset_expires(node: GroupNode) -> N
     assert (expire_group(node.shard(), "g", RETENTION), keys(node)) == (0, [("t", 0)])
     node.cluster.replace_topic_configs(topic, configs)
     assert (expire_group(node.shard(), "g", RETENTION), keys(node)) == (None, [])
+
+
+def test_the_next_look_is_for_the_offset_that_expires_first(node: GroupNode) -> None:
+    node.ask(commit_request({("t", 0): 1}))
+    node.advance(MINUTE)
+    node.ask(commit_request({("t", 1): 1, ("u", 0): 1}))
+    assert expire_group(node.shard(), "g", RETENTION) == RETENTION - MINUTE

@@ -194,3 +194,37 @@ def test_a_commit_one_millisecond_before_a_round_is_looked_at_in_that_round() ->
     node.advance(MINUTE - 1)
     node.ask(commit_request({("t", 0): 1}))
     assert node.cluster.clock_domains.groups.deadline_ms() == node.now_ms + 1
+
+
+def test_a_group_that_is_made_again_during_a_check_is_looked_at_in_another_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mockbroker.core.groups.expiry_schedule.GROUPS_PER_TURN", 2)
+    node = new_node(shards=1)
+    rounds_until(node, 1)
+    for group in "abcde":
+        node.ask(commit_request({("t", 0): 1}, group))
+    rounds_until(node, RETENTION_MINUTES - 1)
+    node.now_ms += MINUTE
+    timers, shard = node.cluster.runtime.timers, node.shard()
+    timers.run_due(node.now_ms)
+    assert list(shard.groups) == ["c", "d", "e"]
+    node.ask(commit_request({("t", 0): 1}, "a"))
+    node.advance(0)
+    assert list(shard.groups) == ["a"]
+    rounds_until(node, RETENTION_MINUTES + 2)
+    assert list(shard.groups) == []
+
+
+def test_offsets_expire_on_the_coordinator_that_they_moved_to() -> None:
+    more = {"offsets.topic.num.partitions": "1", "auto.leader.rebalance.enable": "false"}
+    node = GroupNode(racks=(None, None), configs={**CONFIGS, **more})
+    (partition,) = node.cluster.topics["__consumer_offsets"].partitions
+    former = partition.leader_id
+    node.ask(commit_request({("t", 0): 1}), broker=former)
+    following = 3 - former
+    node.cluster.move_coordinator("g", following)
+    node.advance(0)
+    assert list(node.shard("g", following).groups) == ["g"]
+    node.advance((RETENTION_MINUTES + 1) * MINUTE)
+    assert list(node.shard("g", following).groups) == []

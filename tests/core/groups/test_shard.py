@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.events import Event, GroupLoaded
 from mockbroker.core.groups.offsets import OffsetAndMetadata
+from mockbroker.core.groups.shard import GroupShard
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader
 from tests.support.group_node import (
@@ -138,3 +140,41 @@ def test_thousands_of_offsets_go_in_several_batches(node: GroupNode) -> None:
     assert node.shard("g").offsets.of_group("g") == {}
     assert node.shard("h").offsets.of_group("h") == {}
     assert "h" in node.shard("h").groups
+
+
+@pytest.mark.parametrize("unloaded", [False, True])
+def test_very_many_groups_are_started_in_turns(
+    node: GroupNode, monkeypatch: pytest.MonkeyPatch, *, unloaded: bool
+) -> None:
+    """A load that is overtaken by an unload starts no more of them."""
+    monkeypatch.setattr("mockbroker.core.groups.shard.GROUPS_PER_TURN", 2)
+    index = node.cluster.find_coordinator_partition("g")
+    partition = node.cluster.partition("__consumer_offsets", index)
+    assert partition is not None
+    shard = GroupShard(node.cluster.brokers[1].groups, partition)
+    for name in ("a", "b", "c", "d", "e"):
+        shard.classic.create_simple_group(name, node.now_ms)
+    started: list[str] = []
+
+    def note(event: Event) -> None:
+        if isinstance(event, GroupLoaded):
+            started.append(event.group)
+
+    node.cluster.runtime.on_event.append(note)
+    turns = shard.on_loaded()
+    next(turns)
+    assert started == ["a", "b"]
+    if unloaded:
+        shard.unload()
+    assert [len(started) for _ in turns] == ([] if unloaded else [4])
+    assert len(started) == (2 if unloaded else 5)
+
+
+def test_a_deleted_group_takes_its_timer_along(node: GroupNode) -> None:
+    (member,) = node.stable()
+    node.ask(leave_request("g", member))
+    due_ms = node.cluster.clock_domains.groups.deadline_ms()
+    assert due_ms == node.now_ms + SESSION_MS
+    assert node.shard().delete_group("g") is ErrorCode.NONE
+    assert node.shard().groups == {}
+    assert node.cluster.clock_domains.groups.deadline_ms() != due_ms

@@ -286,13 +286,16 @@ def test_or_comes_back_as_a_classic_member() -> None:
     assert downgrade.joining.assigned == play.group.members["new"].assigned
 
 
-def test_a_group_that_is_too_large_stays_what_it_is() -> None:
-    play = Playbook(classic_size_max=1, session_timeout_ms=10**9).stable("new")
+@pytest.mark.parametrize(("size_max", "fits"), [(1, False), (2, True)])
+def test_a_group_that_is_too_large_stays_what_it_is(size_max: int, *, fits: bool) -> None:
+    play = Playbook(classic_size_max=size_max, session_timeout_ms=10**9).stable("new")
     for member in ("a", "b"):
         play >> classic_join(member)
         play.take()
-    play >> leave("new") << told("new", -1)
-    assert not play.downgrades
+    play >> leave("new")
+    if not fits:
+        play << told("new", -1)
+    assert len(play.downgrades) == fits
 
 
 def test_sync_names_the_first_protocol_of_a_join_with_several(play: Playbook) -> None:

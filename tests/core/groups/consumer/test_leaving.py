@@ -122,3 +122,16 @@ def test_groups_stay_what_they_are_if_the_policy_says_so(policy: str) -> None:
     play = Playbook(migration=MIGRATION_POLICIES[policy]).stable("a")
     play >> leave("a") << told("a", -1)
     assert not play.downgrades
+
+
+def test_the_topics_of_a_pattern_still_count_when_another_member_leaves() -> None:
+    """The hash of what the group reads is the same; without them it would be another."""
+    play = Playbook(Topics(t=1, u=1))
+    play >> join("a", regex="t.*", topic_names=None)
+    play.take()
+    play >> join("b", "t")
+    play.take()
+    before = play.group.metadata_hash
+    assert before != 0
+    play >> leave("b") << told("b", -1)
+    assert play.group.metadata_hash == before

@@ -177,3 +177,15 @@ def test_what_cannot_be_stored_does_not_happen(node: ConsumerNode) -> None:
         refused = node.leaves("g", "new")
         assert refused.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert "new" in node.consumer_group("g").members
+
+
+def test_the_protocol_of_most_members_is_that_of_the_group_on_the_way_back(
+    node: ConsumerNode,
+) -> None:
+    node.joins("g", "new")
+    for names in (("range", "sticky"), ("sticky", "range"), ("sticky", "range")):
+        protocols = {name: subscription("t") for name in names}
+        given = node.ask(join_request("g", protocols=protocols)).member_id
+        node.ask(join_request("g", given, protocols=protocols))
+    node.leaves("g", "new")
+    assert node.classic_group().protocol_name == "sticky"

@@ -64,3 +64,20 @@ def test_members_that_are_there_are_waited_for_from_where_the_clock_arrives() ->
     timers.set(SetTimer(JOIN, "there", 60 + 20))
     assert ended(timers, 119) == [(SESSION, "gone")]
     assert ended(timers, 130) == [(JOIN, "there"), (SESSION, "there")]
+
+
+def test_a_timer_says_at_which_epoch_of_its_member_it_counts() -> None:
+    timers = MemberTimers()
+    for epoch in (7, 8, None):
+        timers.set(SetTimer(SESSION, "a", 10, member_epoch=epoch))
+        timer = timers.pop_expired(10)
+        assert timer is not None
+        assert timer.member_epoch == epoch
+
+
+def test_a_timer_that_was_cancelled_does_not_run_and_is_not_kept() -> None:
+    timers = MemberTimers()
+    timers.set(SetTimer(JOIN, "a", 10))
+    timers.set(SetTimer(JOIN, "a", None))
+    timers.set(SetTimer(JOIN, "a", 20, keep=True))
+    assert ended(timers, 20) == [(JOIN, "a")]

@@ -247,6 +247,36 @@ def test_a_group_is_deleted_after_its_state(node: ShareNode, held: HeldPersister
     assert node.shard().groups == {}
 
 
+def test_groups_are_deleted_once_the_state_of_all_of_them_is(
+    node: ShareNode, held: HeldPersister
+) -> None:
+    groups = ("g", "h", "i")
+    for group in groups:
+        node.joins(group, "m")
+        held.answer()
+        node.leaves(group, "m")
+    asked = node.start_delete(*groups)
+    held.answer()
+    held.answer(E.COORDINATOR_NOT_AVAILABLE)
+    assert list(node.shard().groups) == ["g", "h", "i"]
+    held.answer()
+    assert asked() == {"g": E.NONE, "h": E.COORDINATOR_NOT_AVAILABLE, "i": E.NONE}
+    assert list(node.shard().groups) == ["h"]
+
+
+def test_a_deletion_whose_coordinator_moves_meanwhile_is_one_for_the_next(
+    node: ShareNode, held: HeldPersister
+) -> None:
+    node.joins("g", "m")
+    held.answer()
+    node.leaves("g", "m")
+    asked = node.start_delete("g", "none")
+    node.cluster.brokers[1].groups.reload("g", 0)
+    held.answer()
+    assert asked() == {"g": E.NOT_COORDINATOR, "none": E.NOT_COORDINATOR}
+    assert node.noted()["deleting"] == ["t"]
+
+
 def test_nothing_of_a_deleted_group_is_left_in_a_compacted_log(node: ShareNode) -> None:
     node.joins("g", "m")
     node.leaves("g", "m")
