@@ -112,7 +112,7 @@ def changed(text: str, change: Change, known: dict[str, Operator]) -> str | None
 
 
 # Keywords of classes that say what may not be done with their objects, or how these are stored.
-SAFEGUARDS = {"frozen", "gc", "slots"}
+SAFEGUARDS = {"frozen", "gc", "kw_only", "slots"}
 
 
 class _Bare(ast.NodeTransformer):
