@@ -85,7 +85,7 @@ class CompactionJob:
         if finished:
             self._current = None
             if cleaning.result is not None:
-                if own.log is partition.log and not partition.deleted:
+                if own.log is partition.log:
                     emit_compacted(self._log_manager.runtime, partition, cleaning.removed)
                 self.results.append(_result(partition, own, cleaning.result))
         return False

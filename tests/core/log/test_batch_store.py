@@ -82,6 +82,27 @@ def test_batches_put_in_place_of_the_first_ones_leave_the_others_as_they_were(ol
     assert shown(store) == [*expected, (999, len(more))]
 
 
+@given(st.lists(SIZES, max_size=8), st.lists(SIZES, max_size=8), st.data())
+def test_batches_shared_by_another_store_are_appended_as_they_are_there(own, others, data):
+    store = stored(*own, timestamps=[data.draw(st.integers(0, 200)) for _ in own])
+    other = stored(*others, first=100)
+    first = data.draw(st.integers(0, len(others)))
+    last = data.draw(st.integers(first, len(others)))
+    some = BatchStore()
+    other.share_into(some, first, last)
+    expected = shown(store) + shown(other)[first:last]
+    whole = content(store) + b"".join(list(other.batches())[first:last])
+    assert shown(some) == shown(other)[first:last]
+    store.extend(some)
+    assert shown(store) == expected
+    assert list(store._max_timestamps) == maxima(store)
+    assert content(store) == whole
+    more = batch_of(b"more", base_offset=999)
+    store.put(memoryview(more), 999, 5)
+    assert content(store) == whole + more
+    assert shown(store) == [*expected, (999, len(more))]
+
+
 @given(st.lists(st.integers(0, 9), max_size=12), st.lists(st.integers(0, 9), max_size=5), st.data())
 def test_running_maxima_are_right_after_either(old, new, data):
     count = data.draw(st.integers(0, len(old)))
@@ -142,3 +163,11 @@ def test_a_large_batch_is_copied_only_out_of_a_frame_that_is_much_larger():
     assert store._extents[0].obj is batch
     store.put(memoryview(batch + bytes(len(batch)))[: len(batch)], 0, 0)
     assert held_memory(store) == 2 * len(batch)
+
+
+def test_a_store_that_is_sealed_again_stays_as_it_is():
+    store = stored(10, 20)
+    before = content(store)
+    store.seal()
+    store.seal()
+    assert content(store) == before

@@ -6,8 +6,9 @@ import hashlib
 
 import pytest
 
-from mockbroker.core.log.cleaner import RECORDS_PER_TURN
+from mockbroker.core.log.cleaner import RECORDS_PER_TURN, LogToClean, log_to_clean, next_due_ms
 from mockbroker.core.log.producer_state import AbortedTransaction
+from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker_protocol.records import (
     ControlType,
     Record,
@@ -18,7 +19,8 @@ from mockbroker_protocol.records import (
 )
 from tests.support.kept_log import NOW_MS, KeptLog
 
-DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 
 
 def rolled(log: KeptLog) -> KeptLog:
@@ -232,6 +234,35 @@ def test_a_log_is_due_when_something_waits_for_longer_than_max_compaction_lag_ms
     assert not kept.dirt.is_due(kept.configs)
     kept.now_ms += 1
     assert kept.dirt.is_due(kept.configs)
+
+
+def an_hour_ahead(_log: ReplicaLog, _index: int) -> int:
+    """The cleaner's clock was an hour ahead at each append."""
+    return HOUR_MS
+
+
+def dirt_ahead(kept: KeptLog, after_ms: int) -> LogToClean:
+    """What can be cleaned so long after an append, on a clock that is an hour ahead."""
+    now_ms = NOW_MS + HOUR_MS + after_ms
+    return log_to_clean(kept.log, kept.configs, kept.last_stable_offset, now_ms, an_hour_ahead)
+
+
+def test_min_compaction_lag_ms_counts_on_a_clock_that_was_ahead():
+    kept = KeptLog(min_compaction_lag_ms=1000)
+    kept.write((b"k", b"1"))
+    kept.roll()
+    assert [dirt_ahead(kept, at).first_uncleanable_offset for at in (999, 1000)] == [0, 1]
+    due_ms = next_due_ms(kept.log, kept.configs, NOW_MS + HOUR_MS, an_hour_ahead)
+    assert due_ms == NOW_MS + HOUR_MS + 1000
+
+
+def test_max_compaction_lag_ms_counts_on_a_clock_that_was_ahead():
+    kept = KeptLog(max_compaction_lag_ms=1000, min_cleanable_dirty_ratio="1")
+    kept.write((b"k", b"1"))
+    kept.roll()
+    assert [dirt_ahead(kept, at).need_compaction_now for at in (1000, 1001)] == [False, True]
+    due_ms = next_due_ms(kept.log, kept.configs, NOW_MS + HOUR_MS, an_hour_ahead)
+    assert due_ms == NOW_MS + HOUR_MS + 1001
 
 
 def test_max_compaction_lag_ms_closes_the_active_segment_too():

@@ -124,6 +124,20 @@ def test_what_compaction_removes_is_told_as_ranges():
     assert ranges_of(told.ranges) == [(0, 2), (4, 4)]
 
 
+def test_what_compaction_removes_from_a_followers_log_alone_is_not_told():
+    watched = Watched(cleanup_policy="compact")
+    watched.cluster.lag_follower("t", 0, node=3)
+    watched.append(b"a", b"a")
+    own = watched.partition.own_replicas[3]
+    own.log.append(memoryview(build_batch([Record(at, 0, b"a", b"v") for at in (0, 1)])), 1, 0, 0)
+    own.high_watermark = 2
+    watched.partition.followers[3].fetched_offset = 2
+    watched.partition.advance_high_watermark()
+    results = watched.cluster.run_compaction("t").run()
+    assert [(each.node_id, each.records_removed) for each in results] == [(1, 1), (3, 1)]
+    assert watched.removed() == [(0, 0, "compaction", "")]
+
+
 def test_a_deleted_topic_tells_its_records_and_itself():
     watched = Watched()
     watched.append(None, None)

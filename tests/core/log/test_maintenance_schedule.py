@@ -140,3 +140,11 @@ def test_notes_that_were_overtaken_do_not_pile_up():
     assert len(world.rounds._heap) < 100
     world.advance(10**9 + 100)
     assert [names for _, names in world.visits] == [["a"], ["b"]]
+
+
+def test_with_an_interval_of_0_there_is_a_round_in_each_millisecond():
+    world = World(first_ms=0, interval_ms=0)
+    world.rounds.schedule(Someone("a"), 5)
+    world.rounds.schedule(Someone("b"), 7)
+    world.advance(10)
+    assert world.visits == [(5, ["a"]), (7, ["b"])]

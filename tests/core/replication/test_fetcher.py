@@ -183,6 +183,15 @@ def test_a_follower_above_the_leaders_log_end_truncates_to_it():
     assert machine.replica.high_watermark == 1
 
 
+def test_a_follower_that_ends_with_the_leaders_log_keeps_all_and_fetches_again():
+    """Also its last epoch, which has no record yet."""
+    machine = follower(0, 0)
+    machine.replica.log.epochs.assign(1, 2)
+    machine.handle(LEADER, NOW_MS)
+    assert machine.handle(OutOfRange(1, 0, 2), NOW_MS) == [Fetch(2, 1, 5, 2, 1, 0)]
+    assert machine.replica.log.epochs.entries == [(0, 0), (1, 2)]
+
+
 def test_a_leader_of_a_later_epoch_is_followed_at_once():
     machine = follower(0)
     machine.handle(LEADER, NOW_MS)

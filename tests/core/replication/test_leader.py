@@ -18,6 +18,7 @@ from tests.support.replicas import Replicas, error_of, waiting
 from tests.support.requests import done, only
 
 STEPWISE = {"mockbroker.replication": "stepwise"}
+LAG_MS = 30_000  # replica.lag.time.max.ms
 
 
 def values(begin: int, end: int) -> list[str]:
@@ -433,3 +434,17 @@ def test_a_request_for_another_isr_is_sent_until_it_is_answered():
     assert (rule.hits, node.partition.isr) == (2, [2])
     node.advance(2_000)
     assert node.partition.isr == [2, 3]
+
+
+def test_a_change_of_the_isr_that_could_not_be_sent_is_requested_once_the_controller_is_back():
+    """The leader's image is an old one by then, because of another topic."""
+    node = Replicas(replicas=[2, 3])
+    node.hold(3)
+    node.cluster.cut_network(2, to=1, fence_after_ms=2 * LAG_MS)
+    node.cluster.create_topic("other", assignments={0: [1]})
+    node.send("a", acks=1)
+    node.advance(LAG_MS)
+    assert (list(node.partition.isr_in_flight), node.partition.isr) == ([2], [2, 3])
+    node.cluster.heal_network()
+    node.advance(LAG_MS)
+    assert (list(node.partition.isr_in_flight), node.partition.isr) == ([], [2])

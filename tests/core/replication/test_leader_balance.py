@@ -149,3 +149,15 @@ def test_no_unclean_election_is_scheduled_while_each_partition_has_a_leader():
     node = Replicas(configs={"unclean.leader.election.interval.ms": "1234"})
     node.cluster.move_leader("t", 0, 3)
     assert node.cluster.runtime.timers.deadline_ms() != node.now_ms + 1234
+
+
+def test_a_partition_that_stays_leaderless_is_looked_at_again_at_each_later_check():
+    node = Replicas(configs={"leader.imbalance.check.interval.seconds": "86400"})
+    node.cluster.shrink_isr("t", 0, nodes=[2, 3])
+    node.cluster.stop_broker(1, "unclean")
+    node.advance(INTERVAL_MS)
+    assert node.partition.leader_id == -1
+    configs = {"unclean.leader.election.enable": "true"}
+    node.cluster.replace_topic_configs(node.partition.topic, configs)
+    node.advance(INTERVAL_MS)
+    assert node.leadership() == (2, 2, [2])

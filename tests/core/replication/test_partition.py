@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.events import Event, ProducersExpired
+from mockbroker.core.events import Event, ProducersExpired, RecordsRemoved
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.replication.partition import AppendResult, Partition
@@ -195,6 +195,19 @@ def test_deleting_records_moves_the_log_start(asked, expected):
     assert partition.log_start_offset == partition.low_watermark == expected[1]
 
 
+def test_each_deletion_of_records_is_an_event_with_the_offsets_that_have_gone():
+    node = Node()
+    partition = node.topic()
+    heard: list[Event] = []
+    node.cluster.runtime.on_event.append(heard.append)
+    append(partition, batch_of(b"a", b"b", b"c"))
+    for offset in (1, 1, -1):
+        partition.delete_records(offset)
+    gone = [each for each in heard if isinstance(each, RecordsRemoved)]
+    assert [(each.first_offset, each.last_offset) for each in gone] == [(0, 0), (1, 2)]
+    assert {each.reason for each in gone} == {"delete_records"}
+
+
 @pytest.mark.parametrize("asked", [-2, 4])
 def test_records_outside_of_the_log_cannot_be_deleted(asked):
     partition = Node().topic()
@@ -299,3 +312,18 @@ def test_a_retry_behind_the_expiration_of_its_producer_is_appended_again_and_an_
     assert [each for each in heard if isinstance(each, ProducersExpired)] == [expired]
     assert send(1, 3).duplicate
     assert send(0, 9).error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_producers_that_expire_on_a_follower_alone_are_no_event():
+    """Only the leader's state decides about batches."""
+    node = Node(racks=(None,) * 2, configs={"producer.id.expiration.ms": "5000"})
+    heard: list[Event] = []
+    node.cluster.runtime.on_event.append(heard.append)
+    partition = node.topic()
+    append(partition, idempotent(b"v", sequence=0))
+    copy = Replica(2, partition.log.fork(), 1)
+    follow(partition, copy)
+    partition.expire_producers(copy.log, NOW_MS)
+    partition.expire_producers(copy.log, NOW_MS + 5000)
+    assert (list(copy.log.producers.entries), list(partition.log.producers.entries)) == ([], [9])
+    assert [each for each in heard if isinstance(each, ProducersExpired)] == []

@@ -18,6 +18,7 @@ from mockbroker.core.snapshot.logs import (
     changes_of_whole,
     copy_of,
     is_pristine,
+    set_stored_from,
 )
 from mockbroker_protocol.records import ControlType
 from tests.support.kept_log import KeptLog
@@ -88,6 +89,17 @@ def test_after_a_truncation_only_later_batches_are_written(kept):
     filed.flush()
     assert filed.bytes_written == len(list(kept.log.batches())[1])
     filed.check()
+
+
+def test_a_log_that_was_restored_is_continued_with_what_is_appended_only(kept):
+    kept.write_as(1, 0, (b"k", b"v"))
+    stored = kept.log.file_state = FileState(1)
+    set_stored_from(LogImage(kept.log, kept.settled), stored)
+    kept.write_as(1, 1, (b"k", b"w"))
+    change, pieces = change_of(kept.log, kept.settled, stored)
+    assert b"".join(pieces) == bytes(list(kept.log.batches())[1])
+    assert (change.producers, change.epochs, change.freed_maxima) == (None, None, None)
+    assert stored.rewrites == 0
 
 
 def test_compacted_batches_are_written_again():
