@@ -220,7 +220,7 @@ class ReplicaLog(BatchStore):
 
     def batches_read(self, offset: int, size: int) -> FetchedBatches:
         """The batches of a read from `offset` that returned `size` bytes."""
-        first, _ = self.batch_range(offset, offset + 1)
+        first, _ = self.batch_range(offset, offset)
         positions = self._positions
         begin = positions[first] if size else 0
         last = bisect_left(positions, begin + size, first) if size else first
@@ -244,7 +244,7 @@ class ReplicaLog(BatchStore):
     def offset_after(self, offset: int, size: int) -> int:
         """The next offset after a read from `offset` that returned `size` bytes."""
         positions = self._positions
-        first, _ = self.batch_range(offset, offset + 1)
+        first, _ = self.batch_range(offset, offset)
         following = bisect_left(positions, positions[first] + size)
         return self._base_offsets[following] if following < len(positions) else self.end_offset
 

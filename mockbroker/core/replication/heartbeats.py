@@ -84,7 +84,6 @@ class _Session:
         for timer in (self.next_heartbeat, self.expiry):
             if timer is not None:
                 timer.cancel()
-        self.next_heartbeat = self.expiry = None
 
 
 class BrokerSessions(Protocol):
@@ -209,7 +208,6 @@ class Heartbeats:
 
     def _expire(self, session: _Session) -> None:
         """Expire a session without a heartbeat."""
-        session.expiry = None
         broker = self.brokers.get(session.node_id)
         if broker is not None and self._reaches_controller(broker):
             self._controller.expire(broker)

@@ -148,6 +148,14 @@ def test_a_deleted_topic_tells_its_records_and_itself():
     assert [[t.topic_id for t in each.deleted] for each in topics] == [[], [watched.topic_id]]
 
 
+def test_a_deleted_topic_whose_records_had_gone_before_tells_its_last_offset():
+    watched = Watched()
+    watched.append(None, None, None)
+    watched.partition.delete_records(3)
+    watched.cluster.delete_topic("t")
+    assert watched.removed() == [(0, 2, "delete_records", ""), (2, 2, "topic_deleted", "")]
+
+
 def test_a_topic_that_is_made_anew_has_another_id():
     watched = Watched()
     act(watched.cluster, "recreate_topic", topic="t")

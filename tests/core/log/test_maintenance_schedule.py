@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockbroker.core.log.maintenance_schedule import MaintenanceSchedule
+from mockbroker.core.log.maintenance_schedule import STALE_ENTRIES_MAX, MaintenanceSchedule
 from mockbroker.core.timing.timers import TimerHeap
 
 
@@ -137,7 +137,7 @@ def test_notes_that_were_overtaken_do_not_pile_up():
     world.rounds.schedule(b, 10**9)
     for number in range(10_000):
         world.rounds.schedule(a, 10**8 - number)
-    assert len(world.rounds._heap) < 100
+    assert len(world.rounds._heap) <= 2 * 2 + STALE_ENTRIES_MAX + 1
     world.advance(10**9 + 100)
     assert [names for _, names in world.visits] == [["a"], ["b"]]
 
@@ -148,3 +148,14 @@ def test_with_an_interval_of_0_there_is_a_round_in_each_millisecond():
     world.rounds.schedule(Someone("b"), 7)
     world.advance(10)
     assert world.visits == [(5, ["a"]), (7, ["b"])]
+
+
+def test_notes_that_were_overtaken_are_at_most_as_many_as_those_that_count():
+    world = World()
+    many = [Someone(str(number)) for number in range(200)]
+    for at_ms in range(10, 0, -1):
+        for each in many:
+            world.rounds.schedule(each, at_ms)
+            assert len(world.rounds._heap) <= 2 * len(many) + STALE_ENTRIES_MAX
+    world.advance(100)
+    assert [len(names) for _, names in world.visits] == [len(many)]

@@ -102,8 +102,9 @@ def test_a_check_of_very_many_partitions_lets_requests_in_between():
     batch = batch_of(b"v", timestamp=world.node.now_ms)
     partitions = world.node.cluster.topics["t"].partitions
     for partition in partitions:
+        if partition.index == PARTITIONS_PER_TURN + 10:
+            world.node.produced(batch, topic="few")
         world.node.produced(batch, partition=partition.index)
-    world.node.produced(batch, topic="few")
     [last] = world.node.cluster.topics["few"].partitions
     timers = world.node.cluster.runtime.timers
     deadline_ms = timers.deadline_ms()
@@ -344,6 +345,17 @@ def test_a_topic_that_becomes_compacted_is_looked_after_by_the_cleaner():
     assert shown(partition) == []
 
 
+def test_a_topic_that_becomes_compacted_holds_up_no_other_at_the_next_check():
+    world = Calls()
+    partitions = [world.node.topic(name, retention_ms="1000") for name in ("t", "u")]
+    for name in ("t", "u"):
+        world.write(b"1", topic=name)
+    cluster = world.node.cluster
+    cluster.replace_topic_configs(cluster.topics["t"], {"cleanup.policy": "compact"})
+    world.advance(RETENTION_ROUND_MS)
+    assert [shown(each) for each in partitions] == [[0], []]
+
+
 def test_a_log_that_cannot_be_read_is_given_up_and_the_others_are_cleaned():
     world = Calls()
     node = world.node
@@ -489,3 +501,20 @@ def test_records_that_are_aged_go_at_once_and_later_ones_in_their_time():
     assert shown(partition) == []
     world.write(b"c")
     assert shown(partition) == [2]
+
+
+def test_a_log_that_becomes_dirty_while_another_is_cleaned_has_its_turn_afterwards():
+    world = Calls()
+    node = world.node
+    large = node.topic("large", cleanup_policy="compact", internal_segment_bytes="2000000")
+    small = node.topic("small", cleanup_policy="compact", internal_segment_bytes=str(SIZE))
+    for _ in range(20):
+        batch = build_batch([Record(0, NOW_MS, b"k%d" % at, b"v") for at in range(1000)])
+        large.append_records(batch, NOW_MS)
+    large.log.roll()
+    node.advance(CLEANER_ROUND_MS)
+    world.write(b"1", b"2", b"3", topic="small")
+    node.advance(CLEANER_ROUND_MS)
+    assert (large.log.batch_count, shown(small)) == (20, [0, 1, 2])
+    world.advance(CLEANER_ROUND_MS)
+    assert (large.log.batch_count, shown(small)) == (1, [1, 2])

@@ -266,3 +266,31 @@ def test_a_replayed_log_gives_the_same_state():
     assert states.aborted == [AbortedTransaction(PID, 3, 6, 7)]
     assert states.entries[PID].coordinator_epoch == 4
     assert states.entries[PID].last_timestamp == 5
+
+
+def test_a_state_that_is_cleared_is_like_a_new_one():
+    states = ProducerStateManager()
+    wrote(states, 0, 4, base=0, transactional=True)
+    states.append_marker(PID, 0, 0, 5, 1000, aborted=True)
+    wrote(states, 0, 4, base=6, pid=8, transactional=True)
+    states.start_verification(9, 0, 0, 1000, bumps=False)
+    states.clear()
+    assert (states.entries, states.guards, states.aborted) == ({}, {}, [])
+    assert states.first_unstable_offset() == -1
+    wrote(states, 3, 4, base=9, transactional=True)
+    states.append_marker(PID, 0, 0, 11, 1000, aborted=False)
+    states.high_watermark_moved(12)
+    assert states.first_unstable_offset() == -1
+
+
+def test_transactions_that_ended_below_the_log_start_hold_nothing_back():
+    states = ProducerStateManager()
+    for pid, first in ((1, 0), (2, 4)):
+        wrote(states, 0, 1, base=first, transactional=True, pid=pid)
+        states.append_marker(pid, 0, 0, first + 2, 1000, aborted=True)
+    states.log_start_moved(2)
+    assert [entry.producer_id for entry in states.aborted] == [1, 2]
+    assert states.first_unstable_offset() == 0
+    states.log_start_moved(3)
+    assert [entry.producer_id for entry in states.aborted] == [2]
+    assert states.first_unstable_offset() == 4

@@ -118,14 +118,17 @@ def test_a_log_that_ends_in_a_hole_is_followed_to_its_end():
     log = ReplicaLog()
     append(log, batch_of(b"a"))
     append(log, batch_of(b"b", b"c"))
+    earlier = log.fork()
+    earlier.truncate(1)
     log.truncate(2)
     assert (log.end_offset, log.batch_count) == (2, 1)
-    follower = ReplicaLog()
-    replicate(log, follower)
-    assert follower.end_offset == 2
+    for follower in (ReplicaLog(), earlier):
+        replicate(log, follower)
+        assert follower.end_offset == 2
     append(log, batch_of(b"d"))
-    replicate(log, follower)
-    assert content(follower) == content(log)
+    for follower in (ReplicaLog(), earlier):
+        replicate(log, follower)
+        assert content(follower) == content(log)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mockbroker.core.configs.values import ClusterConfigs, TopicConfigs
 from mockbroker.core.log.segments import RollLimits, Segments
 from tests.support.kept_log import NOW_MS, KeptLog
 
@@ -135,3 +136,8 @@ def test_a_segment_truncated_to_nothing_begins_again_with_the_next_batch():
     assert kept.log.layout.base_offsets == [0]
     kept.write((None, b"d", NOW_MS + 6001))
     assert kept.log.layout.base_offsets == [0, 2]
+
+
+def test_the_limits_of_the_indexes_are_those_of_kafkas_configs_unless_they_are_given():
+    limits = TopicConfigs(ClusterConfigs({}), {}).roll_limits
+    assert RollLimits(limits.segment_bytes, limits.segment_ms) == limits

@@ -7,7 +7,13 @@ import pytest
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.configs.alter import AlterConfigOp, OpType, alter_incrementally
 from mockbroker.core.errors import ApiError
-from mockbroker.core.events import FollowerFetched, IsrChanged, LeaderChanged, ReplicasMoved
+from mockbroker.core.events import (
+    FollowerFetched,
+    IsrChanged,
+    LeaderChanged,
+    RecordsRemoved,
+    ReplicasMoved,
+)
 from mockbroker.core.replication.elections import (
     Election,
     PartitionChange,
@@ -287,3 +293,36 @@ def test_unknown_partitions_have_no_elections(cluster, partition, topic, index):
         with pytest.raises(ApiError) as refused:
             elect(cluster, topic, index)
         assert refused.value.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+# -- records that a new leader lacks ---------------------------------------------------------------
+
+
+def losses(node: Replicas) -> list[tuple[int, int, str]]:
+    """(first offset, last offset, reason) of the records that elections have cost, so far."""
+    lost = [each for each in node.events if isinstance(each, RecordsRemoved)]
+    return [(each.first_offset, each.last_offset, each.reason) for each in lost]
+
+
+def test_records_that_only_a_failed_directory_had_are_lost_with_it():
+    node = Replicas(2, configs={"log.dirs": "/a,/b"})
+    node.sent("a")
+    node.hold(2)
+    node.send("b", acks=1)
+    node.cluster.fail_log_dir(1, node.cluster.brokers[1].log_dirs.dir_of(node.partition))
+    assert (node.partition.leader_id, losses(node)) == (2, [(1, 1, "log_dir_failed")])
+
+
+def test_a_loss_has_the_reason_of_its_own_election_not_of_an_earlier_one():
+    node = Replicas()
+    node.sent("a")
+    node.cluster.shrink_isr("t", 0, nodes=[3])
+    node.sent("b")
+    node.cluster.elect_unclean("t", 0, 3)
+    assert losses(node) == [(1, 1, "unclean_election")]
+    node.release(3)
+    node.settle()
+    node.hold(1)
+    node.send("c", acks=1)
+    node.cluster.move_leader("t", 0, 1)
+    assert losses(node)[1:] == [(1, 1, "truncation")]

@@ -69,7 +69,9 @@ def response_of(hop: AnyFollowerHop, answer: Any) -> Any:
 
 
 @pytest.mark.parametrize("version", range(11, 18))
-def test_a_fetch_names_its_topic_and_its_sender_in_every_version(node: Replicas, version: int):
+def test_a_fetch_names_its_topic_and_its_sender_in_every_version(
+    node: Replicas, version: int
+) -> None:
     request = request_of(fetch_hop(node, version))
     (topic,) = request.topics
     by_name = ("t", NO_TOPIC_ID) if version < 13 else ("", node.partition.topic.topic_id)
@@ -80,7 +82,7 @@ def test_a_fetch_names_its_topic_and_its_sender_in_every_version(node: Replicas,
     assert (request.replica_id, state) == by_id
 
 
-def test_a_fetch_has_the_followers_offsets_and_the_limits_of_the_configs(node: Replicas):
+def test_a_fetch_has_the_followers_offsets_and_the_limits_of_the_configs(node: Replicas) -> None:
     request = request_of(fetch_hop(node, 17))
     config = node.cluster.config_int
     assert (request.max_wait_ms, request.min_bytes, request.max_bytes) == (
@@ -96,13 +98,13 @@ def test_a_fetch_has_the_followers_offsets_and_the_limits_of_the_configs(node: R
 
 
 @pytest.mark.parametrize("version", range(11, 18))
-def test_a_fetch_response_names_its_topic_in_every_version(node: Replicas, version: int):
+def test_a_fetch_response_names_its_topic_in_every_version(node: Replicas, version: int) -> None:
     (topic,) = response_of(fetch_hop(node, version), Fetched(7, None, 1, 0)).responses
     by_name = ("t", NO_TOPIC_ID) if version < 13 else ("", node.partition.topic.topic_id)
     assert (topic.topic, topic.topic_id) == by_name
 
 
-def test_a_fetch_response_has_what_the_leader_answers(node: Replicas):
+def test_a_fetch_response_has_what_the_leader_answers(node: Replicas) -> None:
     def told(answer: Any) -> Any:
         (topic,) = response_of(fetch_hop(node, 17), answer).responses
         (partition,) = topic.partitions
@@ -125,7 +127,7 @@ def test_a_fetch_response_has_what_the_leader_answers(node: Replicas):
     assert told(RefusedPartition(7, 74)).error_code == 74
 
 
-def test_an_offset_for_leader_epoch_has_the_epochs_and_its_response_the_end(node: Replicas):
+def test_an_offset_for_leader_epoch_has_the_epochs_and_its_response_the_end(node: Replicas) -> None:
     hop = epoch_hop(node)
     request = request_of(hop)
     ((partition,),) = (topic.partitions for topic in request.topics)

@@ -7,6 +7,7 @@ import pytest
 from mockbroker.core.events import Event, ProducersExpired, RecordsRemoved
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.log.replica_log import ReplicaLog
+from mockbroker.core.log.verification import NO_GUARD, VerificationGuard
 from mockbroker.core.replication.partition import AppendResult, Partition
 from mockbroker.core.replication.replica import FollowerState, Replica
 from mockbroker_protocol import ErrorCode
@@ -126,6 +127,23 @@ def test_a_fault_of_the_batch_is_found_before_that_of_its_sequence():
     append(partition, idempotent(b"a", sequence=0))
     late = idempotent(b"a", sequence=7, timestamp=NOW_MS + 10**8)
     assert append(partition, late).error == ErrorCode.INVALID_TIMESTAMP
+
+
+def test_a_transaction_opens_only_with_the_guard_of_its_verification():
+    """Batches outside of a transaction need none."""
+    partition = Node().topic()
+
+    def send(batch: bytearray, guard: VerificationGuard | None) -> int:
+        view = memoryview(batch)
+        return partition.append(view, BatchHeader(view), -1, NOW_MS, guard).error
+
+    assert send(idempotent(b"plain", sequence=0), NO_GUARD) == ErrorCode.NONE
+    batch = idempotent(b"t", sequence=1, transactional=True)
+    assert send(batch, NO_GUARD) == ErrorCode.INVALID_TXN_STATE
+    guard = partition.log.producers.start_verification(9, 0, 1, NOW_MS, bumps=False)
+    assert isinstance(guard, VerificationGuard)
+    assert send(batch, guard) == ErrorCode.NONE
+    assert partition.log_end_offset == 2
 
 
 @pytest.mark.covers("S8", "S9", "S16", "S19")

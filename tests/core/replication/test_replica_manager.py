@@ -7,6 +7,7 @@ import random
 import pytest
 
 from mockbroker.core.events import LogTruncated
+from mockbroker.core.replication.reassignment import reassign
 from mockbroker_protocol import ErrorCode
 from tests.support.replicas import Replicas, error_of, waiting
 
@@ -487,3 +488,22 @@ def test_an_ended_process_joins_no_isr_although_it_had_caught_up():
     node.cluster.heal_network()
     node.advance(2_000)
     assert (node.partition.isr, node.ends()[3]) == ([1, 2, 3], 1)
+
+
+def test_new_replicas_have_a_directory_before_anybody_asks_for_it():
+    """In the order of their creation; here the last one is asked for first."""
+    node = Replicas(configs={"log.dirs": "/a,/b"})
+    assignments = {index: [1, 2, 3] for index in range(3)}
+    created = node.cluster.create_topic("more", assignments=assignments).partitions
+    log_dirs = node.cluster.brokers[2].log_dirs
+    assert [log_dirs.dir_of(each) for each in reversed(created)] == ["/b", "/a", "/b"]
+
+
+def test_a_replica_that_is_removed_leaves_room_in_its_directory():
+    node = Replicas(configs={"log.dirs": "/a,/b"})
+    control, log_dirs = node.cluster.replication_control, node.cluster.brokers[3].log_dirs
+    node.cluster.create_topic("b", assignments={0: [3]})
+    reassign(control, "t", 0, [1, 2], may_change_factor=True)
+    assert log_dirs.recovery_points == {}
+    after = node.cluster.create_topic("after", assignments={0: [3], 1: [3]}).partitions
+    assert [log_dirs.dir_of(each) for each in after] == ["/a", "/a"]

@@ -7,6 +7,7 @@ import pytest
 from mockbroker.core.brokers.broker import BrokerSpec
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
+from mockbroker.core.events import PartitionsMoved
 from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker.core.metadata.topic import (
     GROUP_METADATA_TOPIC,
@@ -127,7 +128,14 @@ def test_a_key_has_the_same_coordinator_partition_before_and_after_the_topic_exi
 
 def test_added_partitions_are_events_and_have_leaders(cluster):
     topic = cluster.create_topic("t", assignments={0: [1, 2]})
+    heard: list[object] = []
+    cluster.runtime.on_event.append(heard.append)
     cluster.topic_control.add_partitions(topic, 3, [[2, 3], [3, 1]])
+    moved = [each for each in heard if isinstance(each, PartitionsMoved)]
+    assert [(each.partitions, each.former, each.state) for each in moved] == [
+        ((1, 2), "NonExistentPartition", "NewPartition"),
+        ((1, 2), "NewPartition", "OnlinePartition"),
+    ]
     assert [(p.index, p.leader_id, p.replicas) for p in topic.partitions] == [
         (0, 1, [1, 2]),
         (1, 2, [2, 3]),
