@@ -434,7 +434,6 @@ class LeaderReplication:
 
     def _repeat_request(self) -> None:
         """Repeat the last request, unless newer metadata has replaced its ISR."""
-        self._retry = None
         request = self._requested
         if request is None:
             return

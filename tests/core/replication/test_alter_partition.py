@@ -181,6 +181,50 @@ def test_a_leader_whose_followers_share_its_log_again_sends_no_alter_partition()
     assert list(node.partition.isr_in_flight) == []
 
 
+def test_a_request_under_way_counts_although_all_followers_share_the_log_meanwhile() -> None:
+    """The controller may still carry it out."""
+    node = Replicas(replicas=LED_BY_2)
+    add_hop_rule(node.cluster, {"drop_request": {}}, {"times": 1}, api="AlterPartition")
+    node.hold(3)
+    node.sent("a", acks=1)
+    node.advance(31_000)
+    node.release(3)
+    node.settle()
+    assert (node.with_own_replica(), list(node.partition.isr_in_flight)) == ([], [2])
+    node.advance(29_000)
+    assert (node.partition.isr, list(node.partition.isr_in_flight)) == ([2, 3], [])
+
+
+def test_a_follower_that_the_controller_kept_in_the_isr_is_judged_again_half_the_lag_later() -> (
+    None
+):
+    node = Replicas(replicas=LED_BY_2)
+    add_hop_rule(node.cluster, {"error": "INELIGIBLE_REPLICA"}, {"times": 1}, api="AlterPartition")
+    node.hold(3)
+    node.sent("a", acks=1)
+    node.advance(30_000 + 14_999)
+    assert (node.partition.isr, list(node.partition.isr_in_flight)) == ([2, 3], [])
+    node.advance(1)
+    assert node.partition.isr == [2]
+
+
+def test_a_follower_that_lags_waits_for_the_request_that_is_under_way() -> None:
+    """Until it is answered, the replica that it adds to the ISR counts."""
+    node = Replicas(4, replicas=[2, 3, 4])
+    node.cluster.stop_broker(4, "unclean")
+    node.hold(3)
+    node.send("a", acks=1)
+    node.advance(29_000)
+    node.cluster.delay_network(2, to=1, by_ms=5_000, both_ways=False)
+    node.cluster.start_broker(4)
+    node.advance(2_000)
+    assert (node.partition.isr, list(node.partition.isr_in_flight)) == ([2, 3], [2, 3, 4])
+    node.advance(3_000)
+    assert (node.partition.isr, list(node.partition.isr_in_flight)) == ([2, 3, 4], [2, 4])
+    node.advance(5_000)
+    assert (node.partition.isr, list(node.partition.isr_in_flight)) == ([2, 4], [])
+
+
 def test_the_wait_for_an_answer_is_a_config() -> None:
     node = slow_request(controller_socket_timeout_ms="500")
     node.cluster.delay_network(2, to=1, by_ms=0, both_ways=False)

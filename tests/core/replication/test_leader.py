@@ -448,3 +448,81 @@ def test_a_change_of_the_isr_that_could_not_be_sent_is_requested_once_the_contro
     node.cluster.heal_network()
     node.advance(LAG_MS)
     assert (list(node.partition.isr_in_flight), node.partition.isr) == ([], [2])
+
+
+def test_a_paused_leader_removes_nobody_from_the_isr_before_it_is_resumed():
+    node = Replicas(replicas=[2, 3])
+    node.hold(3)
+    node.send("a", acks=1)
+    node.cluster.pause_broker(2, fence_after_ms=3 * LAG_MS)
+    node.advance(2 * LAG_MS)
+    assert (node.partition.isr, list(node.partition.isr_in_flight)) == ([2, 3], [])
+    node.cluster.resume_broker(2)
+    node.settle()
+    assert node.partition.isr == [2]
+
+
+def test_a_follower_joins_the_isr_once_it_has_all_that_the_leader_had_at_its_election():
+    """Records of the epoch before may be above the leader's high watermark, and acknowledged."""
+    node = Replicas(configs=STEPWISE, min_insync_replicas="2")
+    node.sent("a")
+    node.advance(1000)
+    node.cluster.shrink_isr("t", 0, nodes=[3])
+    node.sent("b")
+    node.cluster.stop_broker(1, "unclean")
+    assert (node.leadership(), node.high_watermarks()[2]) == ((2, 1, [2]), 1)
+    node.cluster.delay_network(3, to=2, by_ms=100, both_ways=False)
+    node.release(3)
+    node.advance(199)
+    assert node.partition.isr == [2]
+    node.advance(1)
+    assert (node.partition.isr, node.content(3)) == ([2, 3], "a b")
+
+
+def test_each_follower_hears_of_the_watermark_at_the_end_of_its_own_wait():
+    node = Replicas(configs=STEPWISE)
+    node.advance(1)
+    node.cluster.delay_network(3, to=1, by_ms=200, both_ways=False)
+    node.advance(200)
+    node.send("a", acks=1)
+    node.advance(499)
+    assert node.high_watermarks() == {1: 1, 2: 0, 3: 0}
+    node.advance(1)
+    assert node.high_watermarks() == {1: 1, 2: 1, 3: 0}
+    node.advance(199)
+    assert node.high_watermarks() == {1: 1, 2: 1, 3: 0}
+    node.advance(1)
+    assert node.high_watermarks() == {1: 1, 2: 1, 3: 1}
+
+
+def test_a_follower_that_has_waited_long_hears_of_the_watermark_at_the_end_of_a_later_wait():
+    """It stands for one that repeats its fetch every 500 ms."""
+    node = Replicas(configs=STEPWISE)
+    node.hold(3)
+    node.send("a", acks=1)
+    node.advance(1200)
+    node.release(3)
+    node.advance(299)
+    assert node.high_watermarks() == {1: 1, 2: 0, 3: 0}
+    node.advance(1)
+    assert node.high_watermarks()[2] == 1
+
+
+def test_followers_may_wait_for_no_time_at_all():
+    node = Replicas(configs=STEPWISE | {"replica.fetch.wait.max.ms": "0"})
+    node.sent("a")
+    node.advance(1)
+    assert node.high_watermarks() == {1: 1, 2: 1, 3: 1}
+
+
+def test_a_deletion_is_answered_when_the_last_follower_has_the_new_log_start():
+    """The high watermark stands still meanwhile."""
+    node = Replicas(configs=STEPWISE)
+    node.sent("a", "b")
+    node.advance(1000)
+    answer = done_later(node, offset=1)
+    assert waiting(answer)
+    node.advance(499)
+    assert waiting(answer)
+    node.advance(1)
+    assert done(answer).topics[0].partitions[0].low_watermark == 1
