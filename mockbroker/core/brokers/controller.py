@@ -194,6 +194,7 @@ class Controller:
         del self._processes[broker.node_id]
         broker.state = after(broker.node_id, broker.state, ProcessEvent.REMOVE)
         self._notify(broker)
+        self.heartbeats.reconcile()
         if self._replication.network.is_impaired(broker.node_id):
             self.heal_links([broker.node_id], sorted(self._processes))
 

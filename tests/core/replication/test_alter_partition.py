@@ -195,9 +195,8 @@ def test_a_request_under_way_counts_although_all_followers_share_the_log_meanwhi
     assert (node.partition.isr, list(node.partition.isr_in_flight)) == ([2, 3], [])
 
 
-def test_a_follower_that_the_controller_kept_in_the_isr_is_judged_again_half_the_lag_later() -> (
-    None
-):
+def test_a_follower_that_the_controller_keeps_in_the_isr_is_judged_again_later() -> None:
+    """After half of the maximum lag time."""
     node = Replicas(replicas=LED_BY_2)
     add_hop_rule(node.cluster, {"error": "INELIGIBLE_REPLICA"}, {"times": 1}, api="AlterPartition")
     node.hold(3)
