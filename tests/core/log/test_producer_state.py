@@ -156,6 +156,18 @@ def test_the_oldest_open_transaction_holds_the_first_unstable_offset():
     assert states.first_unstable_offset() == -1
 
 
+@pytest.mark.parametrize(("open_at", "ended_at"), [(0, 3), (3, 0)])
+def test_open_and_unreplicated_transactions_count_alike(open_at, ended_at):
+    states = ProducerStateManager()
+    for base in (0, 3):
+        wrote(states, 0, 1, base=base, transactional=True, pid=base)
+    assert states.first_unstable_offset() == 0
+    states.append_marker(ended_at, 0, 0, 6, 1000, aborted=True)
+    assert states.first_unstable_offset() == 0
+    states.high_watermark_moved(7)
+    assert states.first_unstable_offset() == open_at
+
+
 def test_the_aborted_index_gives_what_overlaps_the_fetched_range():
     states = ProducerStateManager()
     for pid, first, marker in ((1, 0, 4), (2, 5, 9), (3, 10, 20)):

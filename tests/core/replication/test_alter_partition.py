@@ -5,11 +5,14 @@ The errors are those of Partition.handleAlterPartitionError.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mockbroker.core.replication.alter_partition import (
     RETRY_BACKOFF_MS,
     AlterPartition,
+    AlterPartitionHop,
     Reaction,
     reaction_to,
 )
@@ -259,3 +262,80 @@ def test_an_isr_that_completes_a_reassignment_may_end_the_leadership() -> None:
     control = node.cluster.replication_control
     assert alter_partition(control, request) is ErrorCode.NEW_LEADER_ELECTED
     assert (node.partition.leader_id, node.partition.replicas) == (3, [3])
+
+
+def hop_for(node: Replicas, isr: list[int]) -> AlterPartitionHop:
+    """The leader's request for this ISR; it has heard of broker 3 alone."""
+    partition, cluster = node.partition, node.cluster
+    epochs = {3: cluster.brokers[3].epoch}
+    wanted = AlterPartition(2, partition.key, 4, 7, isr, "test", epochs)
+    network, handle = cluster.replication.network, cluster.replication.on_alter_partition
+    return AlterPartitionHop(cluster.metadata, network, wanted, handle, lambda _error: None)
+
+
+def test_a_request_has_the_leaders_state_and_the_epochs_that_it_knows() -> None:
+    node = Replicas(replicas=LED_BY_2)
+    hop = hop_for(node, [2, 3])
+    assert (hop.sender, hop.receiver) == (2, 1)
+    request = hop.request()
+    assert (request.broker_id, request.broker_epoch) == (2, node.cluster.brokers[2].epoch)
+    ((partition,),) = (topic.partitions for topic in request.topics)
+    assert request.topics[0].topic_id == node.partition.topic.topic_id
+    assert partition.partition_index == 0
+    assert (partition.leader_epoch, partition.partition_epoch) == (4, 7)
+    members = [(each.broker_id, each.broker_epoch) for each in partition.new_isr_with_epochs]
+    assert members == [(2, -1), (3, node.cluster.brokers[3].epoch)]
+
+
+def test_an_answer_has_the_error_or_else_the_partition_as_the_controller_has_it() -> None:
+    node = Replicas(replicas=LED_BY_2)
+    hop = hop_for(node, [2])
+    node.cluster.move_leader("t", 0, 3)
+
+    def told(error: ErrorCode) -> tuple[int, int, int, list[int], int]:
+        ((result,),) = (topic.partitions for topic in hop.response(error).topics)
+        assert result.partition_index == 0
+        return (
+            result.error_code,
+            result.leader_id,
+            result.leader_epoch,
+            result.isr,
+            result.partition_epoch,
+        )
+
+    assert told(ErrorCode.NONE) == (0, 3, 1, [2, 3], 1)
+    refused = told(ErrorCode.FENCED_LEADER_EPOCH)
+    assert (refused[0], refused[3]) == (ErrorCode.FENCED_LEADER_EPOCH, [])
+    node.cluster.delete_topic("t")
+    assert told(ErrorCode.NONE)[3] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({}, ErrorCode.NONE),
+        ({"key": (bytes(16), 0)}, ErrorCode.UNKNOWN_TOPIC_ID),
+        ({"leader_epoch": 3}, ErrorCode.FENCED_LEADER_EPOCH),
+        ({"leader_epoch": 5}, ErrorCode.NOT_CONTROLLER),
+        ({"node_id": 3}, ErrorCode.INVALID_REQUEST),
+        ({"partition_epoch": 6}, ErrorCode.INVALID_UPDATE_VERSION),
+        ({"partition_epoch": 8}, ErrorCode.NOT_CONTROLLER),
+        ({"isr": [2, 9]}, ErrorCode.INVALID_REQUEST),
+        ({"isr": [3]}, ErrorCode.INVALID_REQUEST),
+        ({"isr": [2, 4]}, ErrorCode.INELIGIBLE_REPLICA),
+        ({"broker_epochs": {3: 99}}, ErrorCode.INELIGIBLE_REPLICA),
+        ({"broker_epochs": {3: -1, 4: 99}}, ErrorCode.NONE),
+    ],
+)
+def test_the_controller_takes_only_a_request_of_the_present_leader_for_active_replicas(
+    change: dict[str, Any], error: ErrorCode
+) -> None:
+    """Broker 2 leads with 4 as epoch and 7 as partition epoch; broker 4 is fenced."""
+    node = Replicas(4, replicas=[2, 3, 4])
+    node.cluster.shrink_isr("t", 0, nodes=[3])
+    node.cluster.stop_broker(4)
+    partition = node.partition
+    partition.leader_epoch, partition.partition_epoch = 4, 7
+    request = AlterPartition(2, partition.key, 4, 7, [2, 3], "test", {})._replace(**change)
+    assert alter_partition(node.cluster.replication_control, request) is error
+    assert node.partition.isr == ([2] if error else [2, 3])

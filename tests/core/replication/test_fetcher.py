@@ -123,6 +123,14 @@ def test_every_cell_carries_out_its_action(kind, state):
         assert machine.state is AFTER[step]
 
 
+@pytest.mark.parametrize("state", FetcherState)
+def test_only_the_last_request_is_in_flight_and_only_until_it_is_answered(state):
+    machine, number = in_state(state)
+    requesting = state in (FetcherState.TRUNCATING, FetcherState.FETCHING)
+    assert machine.is_in_flight(number) is requesting
+    assert not machine.is_in_flight(number - 1)
+
+
 @pytest.mark.parametrize("kind", [k for k in TRANSITIONS if k not in (Follow, Halt)])
 def test_an_answer_to_an_earlier_request_is_dropped(kind):
     machine, number = in_state(FetcherState.FETCHING)

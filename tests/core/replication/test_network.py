@@ -116,6 +116,16 @@ def test_delays_of_the_link_and_of_the_answer_add_up(wire):
     assert wire.arrived == [(0, "b"), (10, "a"), (12, "B"), (22, "A")]
 
 
+def test_an_answer_is_late_only_by_its_link_unless_more_is_asked_for(wire):
+    question = Question(wire, "a")
+    wire.network.delay([(2, 1)], 7)
+    wire.network.send(question)
+    wire.run(1)
+    wire.network.answer(question, "again")
+    wire.run(8)
+    assert wire.arrived == [(0, "a"), (7, "A"), (8, "again")]
+
+
 def test_a_cut_link_loses_sent_messages_and_those_in_flight(wire):
     wire.network.delay([(1, 2)], 10)
     wire.send("on its way")
@@ -141,6 +151,15 @@ def test_links_go_one_way(wire):
     assert (wire.arrived, wire.lost) == ([(0, "a")], [(0, "a")])
     wire.network.heal()
     assert wire.network.is_direct(1, 2, ApiKey.FETCH)
+
+
+def test_two_brokers_reach_each_other_while_both_of_their_links_are_up(wire):
+    pairs = [(1, 2), (2, 1), (1, 3), (3, 1)]
+    assert all(wire.network.reaches(*pair) for pair in pairs)
+    for link in ((1, 2), (2, 1)):
+        wire.network.cut([link])
+        assert [pair for pair in pairs if wire.network.reaches(*pair)] == [(1, 3), (3, 1)]
+        wire.network.heal([link])
 
 
 def test_a_broker_answers_its_own_request_at_once(wire):
