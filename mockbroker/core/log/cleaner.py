@@ -108,10 +108,9 @@ def log_to_clean(
                 break
     # Only whole segments are cleaned.
     end = min(layout.index_of(max(dirty, limit)), active)
-    begin = min(first, end)
     clean = bisect_left(layout.base_offsets, dirty)
     sizes = [layout.size(index, log.end_position) for index in range(active)]
-    late_ms = now_ms - max(configs.max_compaction_lag_ms, 0)
+    late_ms = now_ms - configs.max_compaction_lag_ms
     # A segment without a timestamp has no max.compaction.lag.ms.
     late = any(
         0 < layout.first_timestamps[index] < late_ms - skew_of(log, index)
@@ -121,7 +120,7 @@ def log_to_clean(
         dirty,
         layout.base_offsets[end],
         sum(sizes[:clean]),
-        sum(sizes[begin:end]),
+        sum(sizes[first:end]),
         late,
     )
 

@@ -214,7 +214,7 @@ class LogManager:
         from mockbroker.core.log.compaction import CompactionJob
 
         selected = self.select(topic, index)
-        if topic is not None and selected and not selected[0].topic.configs.compacted:
+        if topic is not None and not selected[0].topic.configs.compacted:
             raise ApiError(
                 ErrorCode.POLICY_VIOLATION, f"Topic {topic!r} has no cleanup.policy=compact."
             )

@@ -592,3 +592,130 @@ def test_a_batch_that_cannot_be_read_stops_the_cleaning_and_changes_nothing():
     with pytest.raises(RecordsError):
         kept.clean()
     assert kept.content == before
+
+
+# -- the bounds of a cleaning ----------------------------------------------------------------------
+
+
+def test_what_lies_below_the_log_start_is_not_dirty():
+    kept = KeptLog()
+    for key in (b"a", b"b", b"c"):
+        kept.write((key, b"1"))
+        kept.roll()
+    kept.log.move_start(2)
+    assert (kept.dirt.first_dirty_offset, kept.dirt.first_uncleanable_offset) == (2, 3)
+
+
+def test_records_without_a_timestamp_are_never_late():
+    kept = KeptLog(max_compaction_lag_ms=1000, min_cleanable_dirty_ratio="1")
+    kept.write((b"a", b"1", -1))
+    kept.roll()
+    kept.now_ms += DAY_MS
+    assert not kept.dirt.need_compaction_now
+
+
+def test_a_late_log_of_which_nothing_can_be_cleaned_is_not_due():
+    kept = KeptLog(max_compaction_lag_ms=1000)
+    kept.write((b"a", b"1"))
+    kept.roll()
+    kept.high_watermark = 0
+    kept.now_ms += 1001
+    assert (kept.dirt.need_compaction_now, kept.dirt.is_due(kept.configs)) == (True, False)
+
+
+def test_a_log_that_was_cut_inside_of_a_batch_is_clean_up_to_the_cut():
+    kept = KeptLog()
+    kept.write((b"a", b"1"))
+    kept.write((b"a", b"2"), (b"b", b"1"))
+    kept.log.truncate(2)
+    kept.roll()
+    kept.write((b"c", b"1"))
+    result = kept.clean()
+    assert result is not None
+    assert (result.end_offset, kept.log.first_dirty_offset) == (2, 2)
+
+
+def test_a_cleaning_that_has_nothing_to_do_makes_nothing_dirty_again():
+    """The log was cut within its clean part."""
+    kept = KeptLog()
+    for key in (b"a", b"b"):
+        kept.write((key, b"1"))
+        kept.write((key, b"2"), (key + b"x", b"1"))
+        kept.roll()
+    kept.clean()
+    assert kept.log.first_dirty_offset == 6
+    kept.log.truncate(4)
+    assert kept.clean() is None
+    assert kept.log.first_dirty_offset == 4
+
+
+def test_adjacent_segments_become_one_of_at_most_segment_bytes():
+    kept = KeptLog()
+    for key in b"01234":
+        kept.write((bytes([key]), b"v"))
+        kept.roll()
+    configs = {"cleanup_policy": "compact", "internal_segment_bytes": 2 * kept.headers[0].size}
+    kept.configs = kept.topic_configs(configs)
+    kept.clean()
+    bases = [segment.base_offset for segment in kept.log.segments]
+    assert bases == [0, 2, 4, 5]
+
+
+def test_a_segment_of_several_has_the_times_of_its_records_and_of_the_last_append():
+    kept = KeptLog()
+    kept.write((b"a", b"1", NOW_MS + 1))
+    for key, timestamp in ((b"a", NOW_MS + 2), (b"b", NOW_MS + 9), (b"c", NOW_MS + 3)):
+        kept.roll()
+        kept.now_ms += 1000
+        kept.write((key, b"2", timestamp))
+    kept.roll()
+    kept.clean()
+    layout = kept.log.layout
+    assert len(layout) == 2
+    assert (layout.first_timestamps[0], layout.max_timestamps[0]) == (NOW_MS + 2, NOW_MS + 9)
+    assert layout.modified_ms[0] == NOW_MS + 3000
+
+
+def test_the_offsets_of_adjacent_batches_that_go_are_one_range():
+    kept = KeptLog()
+    for version in (b"1", b"2", b"3"):
+        kept.write((b"k", version))
+    kept.write((b"other", b"1"))
+    kept.write((b"k", b"4"))
+    kept.roll()
+    assert removed_by(kept) == [0, 2]
+
+
+def removed_by(kept: KeptLog) -> list[int]:
+    """The first and the last offset of each range that a cleaning removes."""
+    cleaning = kept.cleaning()
+    while not cleaning.step(1):
+        pass
+    return list(cleaning.removed)
+
+
+def test_neither_markers_nor_batches_that_were_empty_are_removed_records():
+    kept = KeptLog(delete_retention_ms=1000)
+    kept.write_as(7, 0, (b"k", b"1"), transactional=True)
+    kept.end(7, ControlType.COMMIT)
+    kept.write((b"k", b"2"))
+    kept.roll()
+    assert removed_by(kept) == [0, 0]  # the batch stays, empty, for the producer's sequence
+    kept.write_as(7, 1, (b"k", b"3"), transactional=True)
+    kept.end(7, ControlType.COMMIT)
+    kept.roll()
+    assert removed_by(kept) == [2, 2]
+    assert [header.base_offset for header in kept.headers] == [1, 3, 4]
+    for _ in range(2):  # without its batch the marker gets a delete horizon, and goes after it
+        kept.now_ms += 1001
+        assert removed_by(kept) == []
+    assert [header.base_offset for header in kept.headers] == [3, 4]
+
+
+def test_an_aborted_transaction_whose_marker_is_not_cleaned_yet_stays_known():
+    kept = KeptLog()
+    kept.write_as(7, 0, (b"k", b"1"), transactional=True)
+    kept.roll()
+    kept.end(7, ControlType.ABORT)
+    kept.clean()
+    assert kept.log.producers.aborted == [AbortedTransaction(7, 0, 1, 2)]

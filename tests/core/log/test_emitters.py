@@ -138,6 +138,19 @@ def test_what_compaction_removes_from_a_followers_log_alone_is_not_told():
     assert watched.removed() == [(0, 0, "compaction", "")]
 
 
+def test_what_retention_removes_from_a_followers_log_alone_is_not_told():
+    watched = Watched(internal_segment_bytes="100")
+    watched.append(None, None)
+    watched.append(None, None)
+    watched.cluster.lag_follower("t", 0, node=3)
+    watched.append(None)
+    own = watched.partition.own_replicas[3]
+    own.log.move_start(2)
+    (result,) = watched.cluster.run_retention()
+    assert (result.node_id, result.segments_removed) == (3, 1)
+    assert watched.removed() == []
+
+
 def test_a_deleted_topic_tells_its_records_and_itself():
     watched = Watched()
     watched.append(None, None)

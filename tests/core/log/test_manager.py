@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.errors import ApiError
+from mockbroker.core.log.added_age import CompactionDomain
 from mockbroker.core.log.compaction import CompactionResult
 from mockbroker.core.log.manager import PARTITIONS_PER_TURN, RetentionResult
 from mockbroker.core.log.replica_log import ReplicaLog
@@ -518,3 +519,53 @@ def test_a_log_that_becomes_dirty_while_another_is_cleaned_has_its_turn_afterwar
     assert (large.log.batch_count, shown(small)) == (20, [0, 1, 2])
     world.advance(CLEANER_ROUND_MS)
     assert (large.log.batch_count, shown(small)) == (1, [1, 2])
+
+
+def test_records_that_are_aged_expire_earlier_by_that():
+    world = Calls()
+    partition = world.node.topic(retention_ms=str(DAY_MS))
+    world.write(b"a")
+    world.advance(RETENTION_ROUND_MS)
+    world.node.cluster.log_manager.age(DAY_MS // 2)
+    world.advance(DAY_MS // 2 - 2 * RETENTION_ROUND_MS)
+    assert shown(partition) == [0]
+    world.advance(2 * RETENTION_ROUND_MS)
+    assert shown(partition) == []
+
+
+def test_the_cleaners_clock_is_ahead_only_of_what_is_appended_after_its_advance():
+    world = Calls()
+    partition = world.node.topic(cleanup_policy="compact")
+    manager = world.node.cluster.log_manager
+    domain = CompactionDomain(manager, manager.cleaner_times)
+    world.write(b"a")
+    domain.jump_to(domain.now_ms() + HOUR_MS)
+    partition.log.roll()
+    world.write(b"b")
+    skew_of = manager.cleaner_skew(partition)
+    assert [skew_of(partition.log, index) for index in (0, 1)] == [0, HOUR_MS]
+
+
+def test_retention_of_a_compacted_log_is_not_early_by_an_advance_of_the_cleaners_clock():
+    """Nor is the log visited again and again until then."""
+    world = Calls()
+    partition = world.node.topic(cleanup_policy="compact,delete", retention_ms=str(DAY_MS))
+    manager = world.node.cluster.log_manager
+    CompactionDomain(manager, manager.cleaner_times).jump_to(world.node.now_ms + HOUR_MS)
+    world.write(b"a")
+    world.advance(DAY_MS)
+    assert (shown(partition), world.turns <= 3) == ([0], True)
+    world.advance(2 * CLEANER_ROUND_MS)
+    assert shown(partition) == []
+
+
+def test_a_deleted_topic_leaves_no_ages_behind():
+    world = Calls()
+    world.node.topic(cleanup_policy="compact")
+    world.write(b"a")
+    manager = world.node.cluster.log_manager
+    manager.age(1)
+    manager.add_age_for_cleaner(1)
+    assert len(manager._added_ages) == len(manager._cleaner_added_ages) == 1
+    world.node.cluster.delete_topic("t")
+    assert (manager._added_ages, manager._cleaner_added_ages) == ({}, {})
