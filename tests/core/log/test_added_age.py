@@ -53,3 +53,18 @@ def test_the_next_expiry_comes_earlier_by_what_has_passed() -> None:
     kept.write((b"k", b"v", NOW_MS))
     added.age(kept.log, HOUR_MS // 2)
     assert next_expiry_ms(kept.log, kept.configs, added) == NOW_MS + HOUR_MS // 2 + 1
+
+
+def test_each_segment_is_older_by_what_was_added_since_it_was_whole() -> None:
+    kept, added = kept_log(), AddedAge()
+    for by_ms in (1, 20, 300):
+        kept.write((b"k", b"v", NOW_MS))
+        kept.log.roll()
+        added.age(kept.log, by_ms)
+        added.age(kept.log, by_ms)
+    kept.write((b"k", b"v", NOW_MS))
+    assert [added.added_ms(kept.log, index) for index in range(4)] == [642, 640, 600, 0]
+    kept.log.move_start(2)
+    added.age(kept.log, 4000)
+    assert [added.added_ms(kept.log, index) for index in (2, 3)] == [4600, 4000]
+    assert len(added._added_ages) == 2  # nothing is left of what was below the log start

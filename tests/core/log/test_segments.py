@@ -141,3 +141,31 @@ def test_a_segment_truncated_to_nothing_begins_again_with_the_next_batch():
 def test_the_limits_of_the_indexes_are_those_of_kafkas_configs_unless_they_are_given():
     limits = TopicConfigs(ClusterConfigs({}), {}).roll_limits
     assert RollLimits(limits.segment_bytes, limits.segment_ms) == limits
+
+
+def test_each_segment_has_an_age_of_its_own():
+    filling = Filling()
+    times = (0, 10_001, 20_001, 20_002, 30_002)
+    assert [filling.admit(timestamp=NOW_MS + at) for at in times] == [
+        *(False, True, False, True, False),
+    ]
+    filling.now_ms += 10_000
+    assert filling.admit(timestamp=NOW_MS + 30_003)
+
+
+def test_a_copy_of_segments_goes_on_as_the_original_and_by_itself():
+    one, other = (Filling(segment_bytes=1000, index_interval_bytes=200) for _ in range(2))
+    for filling in (one, other):
+        for at in range(25):
+            filling.now_ms += 1
+            filling.admit(timestamp=NOW_MS + 5 * at)
+    columns = one.segments._columns()
+    before = [list(column) for column in columns]
+    one.segments = one.segments.fork()
+    assert [list(column) for column in one.segments._columns()] == before
+    for at in range(25, 60):
+        for filling in (one, other):
+            filling.admit(timestamp=NOW_MS + 5 * at)
+        assert one.segments.base_offsets == other.segments.base_offsets
+    assert one.segments._columns() == other.segments._columns()
+    assert [list(column) for column in columns] == before
