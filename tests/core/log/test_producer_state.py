@@ -202,6 +202,18 @@ def test_idle_producers_expire_at_the_next_check_but_not_with_an_open_transactio
     assert states.expire(121_000, 50_000, 60_000) == []
 
 
+def test_a_producer_expires_by_the_timestamp_of_its_last_batch_or_marker():
+    states = ProducerStateManager()
+    states.expire(1000, 50_000, 60_000)
+    wrote(states, 0, 0, timestamp=1000)
+    wrote(states, 1, 1, timestamp=11_001)
+    assert states.expire(61_000, 50_000, 60_000) == []
+    assert states.expire(61_001, 50_000, 60_000) == [PID]
+    states.append_marker(PID, 0, 0, 4, 30_000, aborted=True)
+    assert states.expire(79_999, 50_000, 60_000) == []
+    assert states.expire(80_000, 50_000, 60_000) == [PID]
+
+
 def test_a_guard_expires_by_its_own_age():
     """A batch under verification stays valid when its producer's entry expires. A verification
     without a batch is forgotten.

@@ -345,3 +345,97 @@ def test_producers_that_expire_on_a_follower_alone_are_no_event():
     partition.expire_producers(copy.log, NOW_MS + 5000)
     assert (list(copy.log.producers.entries), list(partition.log.producers.entries)) == ([], [9])
     assert [each for each in heard if isinstance(each, ProducersExpired)] == []
+
+
+def test_a_batch_may_fill_a_whole_segment():
+    size = len(batch_of(b"v"))
+    for segment_bytes, error in ((size, 0), (size - 1, ErrorCode.RECORD_LIST_TOO_LARGE)):
+        partition = Node().topic(internal_segment_bytes=str(segment_bytes))
+        assert append(partition, batch_of(b"v")).error == error
+
+
+def test_records_above_the_high_watermark_cannot_be_deleted():
+    partition = Node().topic()
+    partition.high_watermark_limit = 2
+    append(partition, batch_of(b"a", b"b", b"c"))
+    assert partition.delete_records(3)[0] == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert partition.delete_records(-1) == (ErrorCode.NONE, 2)
+
+
+def test_the_last_stable_offset_is_never_below_the_log_start():
+    """Neither by an open transaction nor by a limit."""
+    partition = Node(racks=(None,) * 2).topic()
+    append(partition, idempotent(b"t", b"t", sequence=0, transactional=True))
+    append(partition, batch_of(b"a", b"b"))
+    copy = Replica(2, partition.log.fork(), 4)
+    partition.delete_records(1)
+    assert partition.last_stable_offset == 1
+    partition.limit_last_stable_offset(0)
+    copy.log.move_start(1)
+    partition.own_replicas[2] = copy
+    assert (partition.last_stable_offset_on(1), partition.last_stable_offset_on(2)) == (1, 1)
+
+
+def test_a_limit_of_the_last_stable_offset_holds_until_it_is_removed_and_watchers_hear_of_both():
+    partition = Node().topic()
+    append(partition, batch_of(b"a", b"b", b"c"))
+    recorder = Recorder()
+    partition.watch(recorder)
+    partition.limit_last_stable_offset(1)
+    partition.limit_last_stable_offset(None)
+    assert recorder.heard == [(3, 1, 1), (3, 3, 1)]
+
+
+def test_a_high_watermark_that_is_put_below_a_marker_opens_its_transaction_for_consumers_again():
+    partition = Node().topic()
+    append(partition, idempotent(b"t", sequence=0, transactional=True))
+    marker = build_marker(
+        ControlType.COMMIT, producer_id=9, producer_epoch=0, coordinator_epoch=0, timestamp=1
+    )
+    partition.append_records(marker, NOW_MS)
+    assert partition.last_stable_offset == 2
+    partition.force_high_watermark(1)
+    assert (partition.high_watermark, partition.last_stable_offset) == (1, 0)
+
+
+@pytest.mark.parametrize("leader_id", [-1, 2])
+def test_a_change_of_the_leader_ends_what_the_former_one_knew_and_had_asked_for(leader_id):
+    """Also if the new one does not know of it yet."""
+    node = Node(racks=(None,) * 3)
+    partition = node.topic()
+    node.cluster.cut_network(2, fence_after_ms=10**9)
+    partition = node.cluster.topics["t"].partitions[0]
+    lagging(partition, 3, 0)
+    partition.isr_in_flight = [1]
+    partition.become_leader(leader_id, 1, [2, 3])
+    assert (partition.followers, list(partition.isr_in_flight)) == ({}, [])
+
+
+def test_a_copy_for_another_image_says_the_same_of_the_partition():
+    partition = Node(racks=(None,) * 3).topic()
+    append(partition, batch_of(b"a", b"b"))
+    partition.become_leader(1, 4, [1, 3])
+    partition.raise_partition_epoch(3)
+    partition.elr, partition.last_known_elr = (2,), (1,)
+    copy = partition.copy_with({})
+    same = (
+        *("key", "index", "replicas", "isr", "leader_id", "leader_epoch", "partition_epoch"),
+        *("elr", "last_known_elr", "leader_epoch_start_offset", "log", "high_watermark"),
+        *("last_stable_offset", "topic"),
+    )
+    assert {name: getattr(copy, name) for name in same} == {
+        name: getattr(partition, name) for name in same
+    }
+    assert copy.leader_epoch_start_offset == 2
+    assert (copy.own_replicas, copy.followers) == ({}, {})
+    other = Node(racks=(None,) * 3).topic()
+    other.isr_in_flight = [1]
+    other.copy_metadata_from(partition)
+    taken = (
+        *("replicas", "isr", "leader_id", "leader_epoch", "partition_epoch"),
+        *("elr", "last_known_elr"),
+    )
+    assert {name: getattr(other, name) for name in taken} == {
+        name: getattr(partition, name) for name in taken
+    }
+    assert list(other.isr_in_flight) == []

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from mockbroker.core.events import LogTruncated
+from mockbroker.core.events import FollowerFetched, LogTruncated
 from mockbroker.core.replication.reassignment import reassign
 from mockbroker_protocol import ErrorCode
 from tests.support.replicas import Replicas, error_of, waiting
@@ -507,3 +507,16 @@ def test_a_replica_that_is_removed_leaves_room_in_its_directory():
     assert log_dirs.recovery_points == {}
     after = node.cluster.create_topic("after", assignments={0: [3], 1: [3]}).partitions
     assert [log_dirs.dir_of(each) for each in after] == ["/a", "/a"]
+
+
+def test_each_fetch_of_a_follower_is_an_event_with_its_offset_and_its_limits():
+    node = Replicas(2)
+    node.sent("a")
+    node.hold(2)
+    node.send("b", acks=1)
+    node.release(2)
+    node.settle()
+    fetches = [each for each in node.events if isinstance(each, FollowerFetched)]
+    limits = node.cluster.replication.fetch_limits
+    first = FollowerFetched(node.now_ms, "t", 0, 2, 1, 0, 1, 0, *limits)
+    assert (fetches[0], [each.offset for each in fetches]) == (first, [1, 2])
