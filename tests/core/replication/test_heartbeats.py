@@ -50,6 +50,13 @@ def test_heartbeats_have_the_intervals_of_the_configs() -> None:
     assert not any(broker.fenced for broker in node.cluster.brokers.values())
 
 
+def test_without_an_interval_there_is_a_heartbeat_in_each_millisecond() -> None:
+    node = Replicas(configs={"broker.heartbeat.interval.ms": "0"})
+    rule = add_hop_rule(node.cluster, {"observe": {}}, api="BrokerHeartbeat", from_broker=2)
+    node.advance(10)
+    assert rule.hits == 11
+
+
 def test_a_heartbeat_says_what_the_broker_is_and_its_answer_whether_it_is_fenced() -> None:
     node = Replicas()
     heartbeats, broker = node.cluster.controller.heartbeats, node.cluster.brokers[2]

@@ -354,6 +354,15 @@ def test_a_batch_may_fill_a_whole_segment():
         assert append(partition, batch_of(b"v")).error == error
 
 
+def test_a_batch_that_does_not_fit_begins_a_segment():
+    size = len(batch_of(b"v"))
+    partition = Node().topic(internal_segment_bytes=str(2 * size))
+    for _ in range(3):
+        append(partition, batch_of(b"v"))
+    partition.append_records(batch_of(b"a") + batch_of(b"b"), NOW_MS)
+    assert [each.base_offset for each in partition.log.segments] == [0, 2, 4]
+
+
 def test_records_above_the_high_watermark_cannot_be_deleted():
     partition = Node().topic()
     partition.high_watermark_limit = 2
