@@ -116,12 +116,18 @@ SAFEGUARDS = {"frozen", "gc", "kw_only", "slots"}
 
 
 class _Bare(ast.NodeTransformer):
-    """Without what is not carried out: annotations of functions and variables, safeguards."""
+    """Without what is not carried out: annotations of functions and variables, what only a type
+    checker imports, safeguards.
+    """
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
         if node.arg in SAFEGUARDS:
             node.value = ast.Constant(None)
         return self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        names = {each.id for each in ast.walk(node.test) if isinstance(each, ast.Name)}
+        return ast.Pass() if names == {"TYPE_CHECKING"} else self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None

@@ -32,6 +32,7 @@ def test_one_directory_holds_everything_and_remembers_nothing():
     assert log_dirs.paths == ("/tmp/kafka-logs",)
     assert log_dirs.dir_of(node.partition) == "/tmp/kafka-logs"
     assert not log_dirs.begin_move(node.partition, "/tmp/kafka-logs")
+    assert not log_dirs.has_several
 
 
 def test_new_replicas_go_to_the_emptiest_directory():
