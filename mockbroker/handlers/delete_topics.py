@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 
+from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
 from mockbroker.core.quotas.throttling import ThrottledError
 from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_cluster, on_topic, requires
-from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.base import Parked, RequestContext, api
+from mockbroker.handlers.slices import PARTITIONS_PER_SLICE, in_slices
 from mockbroker.handlers.throttling import MutationQuota
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.delete_topics import (
@@ -22,6 +24,7 @@ from mockbroker_protocol.types import ZERO_UUID
 
 DISABLED_SINCE = 3
 STRICT_QUOTA_SINCE = 5
+PARTITIONS_PER_TOPIC = 20  # a topic costs as much as so many of its partitions
 
 
 @api(
@@ -40,7 +43,9 @@ STRICT_QUOTA_SINCE = 5
     ),
     forwarded=True,
 )
-def delete_topics(ctx: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+def delete_topics(
+    ctx: RequestContext, request: DeleteTopicsRequest
+) -> DeleteTopicsResponse | Parked[DeleteTopicsResponse]:
     """Delete each topic, or answer its error."""
     cluster = ctx.cluster
     if not cluster.config("delete.topic.enable"):
@@ -64,20 +69,29 @@ def delete_topics(ctx: RequestContext, request: DeleteTopicsRequest) -> DeleteTo
         _invalid(DeleteTopicState(), "Neither topic name nor id were specified.")
         for _ in range(ids.pop(ZERO_UUID, 0))
     ]
-    quota = MutationQuota(ctx, STRICT_QUOTA_SINCE)
-    with cluster.states.one_event():
-        responses += _delete(AuthHelper(ctx), names, ids, quota)
-    return DeleteTopicsResponse(throttle_time_ms=quota.wait_ms, responses=responses)
-
-
-def _delete(
-    auth: AuthHelper, names: Counter[str], ids: Counter[bytes], quota: MutationQuota
-) -> Iterator[DeletableTopicResult]:
-    """Delete the topics that are named once, by name or by id. Refused topics come last."""
-    cluster = auth.ctx.cluster
-    may_delete_all = auth.cluster(AclOperation.DELETE)
     doomed: dict[str, bytes] = {}
     denied: list[DeletableTopicResult] = []
+    responses += _check(AuthHelper(ctx), names, ids, doomed, denied)
+    quota = MutationQuota(ctx, STRICT_QUOTA_SINCE)
+
+    def delete_all() -> Generator[None, None, DeleteTopicsResponse]:
+        deleted = yield from _delete(cluster, doomed, quota)
+        rows = [*responses, *deleted, *denied]
+        return DeleteTopicsResponse(throttle_time_ms=quota.wait_ms, responses=rows)
+
+    return in_slices(ctx, request, delete_all(), changes=True)
+
+
+def _check(
+    auth: AuthHelper,
+    names: Counter[str],
+    ids: Counter[bytes],
+    doomed: dict[str, bytes],
+    denied: list[DeletableTopicResult],
+) -> Iterator[DeletableTopicResult]:
+    """Find the topics that are named once, by name or by id, and may be deleted."""
+    cluster = auth.ctx.cluster
+    may_delete_all = auth.cluster(AclOperation.DELETE)
     for topic_id, count in ids.items():
         topic = cluster.topics_by_id.get(topic_id)
         if count > 1:
@@ -109,16 +123,47 @@ def _delete(
             )
         else:
             doomed[name] = topic.topic_id
-    for name, topic_id in doomed.items():
-        state = DeleteTopicState(name=name, topic_id=topic_id)
-        try:
-            quota.draw(len(cluster.topics[name].partitions))
-        except ThrottledError as throttled:
-            yield DeletableTopicResult(name, topic_id, throttled.error, throttled.message)
-            continue
-        cluster.delete_topic(name)
-        yield DeletableTopicResult(name, topic_id, error_message=None)
-    yield from denied
+
+
+def _delete(
+    cluster: Cluster, doomed: Mapping[str, bytes], quota: MutationQuota
+) -> Generator[None, None, list[DeletableTopicResult]]:
+    """Delete topics, very many in slices."""
+    results: list[DeletableTopicResult] = []
+    for number, names in enumerate(list(_slices(cluster, doomed))):
+        if number:
+            yield
+        with cluster.states.one_event():
+            results += [_delete_one(cluster, name, doomed[name], quota) for name in names]
+    return results
+
+
+def _slices(cluster: Cluster, names: Iterable[str]) -> Iterator[list[str]]:
+    some: list[str] = []
+    work = 0
+    for name in names:
+        some.append(name)
+        work += PARTITIONS_PER_TOPIC + len(cluster.topics[name].partitions)
+        if work >= PARTITIONS_PER_SLICE:
+            yield some
+            some, work = [], 0
+    if some:
+        yield some
+
+
+def _delete_one(
+    cluster: Cluster, name: str, topic_id: bytes, quota: MutationQuota
+) -> DeletableTopicResult:
+    topic = cluster.topics.get(name)
+    if topic is None or topic.topic_id != topic_id:  # deleted between two slices
+        state = DeleteTopicState(name, topic_id)
+        return _result(state, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    try:
+        quota.draw(len(topic.partitions))
+    except ThrottledError as throttled:
+        return DeletableTopicResult(name, topic_id, throttled.error, throttled.message)
+    cluster.delete_topic(name)
+    return DeletableTopicResult(name, topic_id, error_message=None)
 
 
 def _result(topic: DeleteTopicState, error: ErrorCode, message: str = "") -> DeletableTopicResult:

@@ -17,6 +17,7 @@ from mockbroker.handlers.base import NO_RESPONSE, Parked
 from mockbroker.handlers.config_authorization import RESOURCES_PER_SLICE
 from mockbroker.handlers.create_topics import TOPICS_PER_SLICE, create_topics
 from mockbroker.handlers.delete_records import delete_records
+from mockbroker.handlers.delete_topics import delete_topics
 from mockbroker.handlers.incremental_alter_configs import incremental_alter_configs
 from mockbroker.handlers.list_offsets import list_offsets
 from mockbroker.handlers.produce import produce
@@ -37,6 +38,7 @@ from mockbroker_protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from mockbroker_protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from mockbroker_protocol.messages.initialize_share_group_state import (
     InitializeShareGroupStateRequest,
     InitializeStateData,
@@ -164,6 +166,22 @@ def test_topics_are_created_in_slices(node: Node) -> None:
     assert errors.pop("new-0") == E.INVALID_REQUEST  # named twice
     assert set(errors.values()) == {0}
     assert len(errors) == count - 1
+
+
+def test_topics_are_deleted_in_slices(node: Node) -> None:
+    names = [f"old-{number}" for number in range(60)]
+    for name in names:
+        node.topic(name)
+    states = [DeleteTopicState("t"), *map(DeleteTopicState, names)]
+    reply = delete_topics(node.ctx(6), DeleteTopicsRequest(states, timeout_ms=1000))
+    assert len(node.cluster.topics) == 60  # the large one is a slice of its own
+    node.cluster.delete_topic("old-59")
+    left = slices(node, reply, lambda: len(node.cluster.topics))
+    assert left[0] == 59
+    assert left[-1] == 0
+    assert len(left) > 3
+    errors = [each.error_code for each in done(reply).responses]
+    assert errors == [0] * 60 + [E.UNKNOWN_TOPIC_OR_PARTITION]
 
 
 @pytest.mark.parametrize("incrementally", [False, True])

@@ -68,6 +68,9 @@ class Topics:
     def by_name(self, name: str) -> TopicInfo | None:
         return self._infos.get(name)
 
+    def has(self, topic_id: bytes) -> bool:
+        return self.by_id(topic_id) is not None
+
     def by_id(self, identity: bytes) -> TopicInfo | None:
         return next((i for i in self._infos.values() if i.topic_id == identity), None)
 

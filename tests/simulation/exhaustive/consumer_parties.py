@@ -32,6 +32,9 @@ class Topics:
     def by_name(self, name: str) -> TopicInfo | None:
         return self.infos.get(name)
 
+    def has(self, topic_id: bytes) -> bool:
+        return self.by_id(topic_id) is not None
+
     def by_id(self, topic_id: bytes) -> TopicInfo | None:
         return self.infos.get(topic_id[:1].decode())
 

@@ -48,6 +48,10 @@ class TopicSource(Protocol):
 
     def by_id(self, topic_id: bytes) -> TopicInfo | None: ...
 
+    def has(self, topic_id: bytes) -> bool:
+        """Whether there is the topic, without a look at its partitions."""
+        ...
+
     def names(self) -> Iterable[str]: ...
 
 
@@ -112,6 +116,9 @@ class ClusterTopics:
     def by_id(self, topic_id: bytes) -> TopicInfo | None:
         topic = self._holder.image.topics_by_id.get(topic_id)
         return None if topic is None else self._info(topic)
+
+    def has(self, topic_id: bytes) -> bool:
+        return topic_id in self._holder.image.topics_by_id
 
     def _info(self, topic: Topic) -> TopicInfo:
         if self._version != self.version:

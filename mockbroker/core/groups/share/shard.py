@@ -141,7 +141,7 @@ class ShareGroups(ModernRunner[ShareGroup, ShareSettings]):
         for group_id, group in self.all().items():
             share = group.partitions
             noted = (*share.initializing, *share.initialized, *share.deleting)
-            gone = [topic_id for topic_id in noted if self._topics.by_id(topic_id) is None]
+            gone = [topic_id for topic_id in noted if not self._topics.has(topic_id)]
             if gone:
                 which = dict.fromkeys(gone, frozenset[int]())
                 after = moved(share, PartitionEvent.TOPIC_DELETED, which, self._topics)
