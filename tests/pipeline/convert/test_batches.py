@@ -55,7 +55,26 @@ def test_the_hashes_of_long_keys_and_values_are_those_of_short_ones(size):
 
 @given(records)
 def test_a_batch_opens_as_its_records_do(drawn):
-    batch = batch_of(drawn)
+    assert_opens_as_its_records(batch_of(drawn))
+
+
+@pytest.mark.parametrize("number", [63, 64, 127, 128, 8191, 8192, 8255, 8256, 16383, 16384])
+def test_a_record_opens_whose_numbers_just_fit_into_some_bytes_or_just_do_not(number):
+    """A varint has seven bits in each byte, and one of them is for the sign."""
+    made = [Record(0, 1_000_000, b"k"), Record(number, 1_000_000 + number, None, b"v" * number)]
+    made.append(Record(number + 1, 1_000_000 - number, b"k" * number, None))
+    assert_opens_as_its_records(build_batch(made, base_offset=0))
+
+
+@pytest.mark.parametrize("size", [64, 8192, 16384])
+def test_records_open_whose_lengths_need_one_more_byte_than_that_of_the_record_before(size):
+    """Also where the second byte is one of those that a sign or a third byte changes."""
+    sizes = range(size - 16, size + 72)
+    made = [Record(offset, 1, None, b"v" * each) for offset, each in enumerate(sizes)]
+    assert_opens_as_its_records(build_batch(made))
+
+
+def assert_opens_as_its_records(batch):
     header = BatchHeader(batch)
     opened = open_batch(header, memoryview(batch))
     one_by_one = list(iter_records(header, batch))

@@ -87,6 +87,14 @@ def test_a_member_that_is_gone_leaves_no_entry() -> None:
     assert not readers._owners
 
 
+def test_where_entries_are_missing_all_members_are_forgotten() -> None:
+    readers = readers_with(member("m", 1), member("n", 1, "other"))
+    readers.forget()
+    assert not readers._members
+    assert not readers._of_client
+    assert not readers._owners
+
+
 @pytest.mark.parametrize(
     ("state", "generation", "left"),
     [("PreparingRebalance", 5, ["five"]), ("Stable", 6, ["five"]), ("Stable", 5, ["four", "five"])],

@@ -19,12 +19,13 @@ from confluent_kafka.admin import (
 
 from mockbroker import Cluster
 from mockbroker.pipeline.convert.run import (
+    BROKER_GONE,
     convert_export,
     convert_run,
     convert_spool,
     follow_spool,
 )
-from mockbroker.pipeline.spool.format import RunEnded, RunStarted, encode
+from mockbroker.pipeline.spool.format import FORMAT, RunEnded, RunStarted, encode
 from mockbroker.pipeline.spool.writer import SpoolWriter
 from mockbroker.pipeline.store import StoreError, open_store
 from mockbroker.server.config import TopicSpec
@@ -146,6 +147,17 @@ def test_a_spool_that_breaks_off_gives_an_incomplete_run_of_what_is_there(tmp_pa
     assert done.rows["records"] == 2
     with pytest.raises(StoreError, match=r"000000\.spool at byte"):
         open_store(tmp_path).check()
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_spool_is_complete_if_its_run_has_ended(tmp_path: Path, ended: bool) -> None:
+    """Each of its entries is whole; the last one says whether more would have come."""
+    entries = [RunStarted(FORMAT, "r", "c", 1, 2, 0, []), RunEnded(0, 1, 2)]
+    file = tmp_path / "_spool" / "r" / "000000.spool"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"".join(map(encode, entries if ended else entries[:1])))
+    done = convert_spool(tmp_path)
+    assert (done.complete, done.reason) == (ended, "" if ended else BROKER_GONE)
 
 
 def test_a_journal_that_forgot_its_beginning_says_so(tmp_path: Path) -> None:

@@ -1,0 +1,88 @@
+"""Entries that are missing, connections that end, and requests without an answer."""
+
+from __future__ import annotations
+
+from tests.pipeline.convert.told_run import NOBODY, ToldRun
+
+
+def test_behind_a_gap_the_offsets_of_a_fetch_session_are_unknown() -> None:
+    """An incremental Fetch may go on from an offset that one of the missing Fetches named."""
+    run = ToldRun()
+    run.fetch(7, {0: 5, 1: 0}, session=3, epoch=0)
+    run.fetch(7, {1: 2}, [0, 1], session=3, epoch=1)
+    known = [(0, 5), (1, 0), (0, 5), (1, 2)]
+    assert run.fetched() == known
+    run.gap()
+    run.fetch(7, {1: 4}, [0, 1], session=3, epoch=2)
+    assert run.fetched() == [*known, (1, 4)]
+    run.fetch(7, {0: 8, 1: 4}, session=4, epoch=0)
+    run.fetch(7, {}, [0], session=4, epoch=1)
+    assert run.fetched()[5:] == [(0, 8), (1, 4), (0, 8)]
+
+
+def test_behind_a_gap_no_member_is_known_until_an_answer_assigns_it_partitions() -> None:
+    """Neither on a connection that named it, nor on one that it fetched on."""
+    run = ToldRun()
+    run.heartbeat(1, "m", [0])
+    run.fetch(2, {0: 0})
+    run.fetch(1, {0: 0})
+    assert run.readers() == [("g", "m", None)] * 2
+    run.gap()
+    run.fetch(1, {0: 1})
+    run.fetch(2, {0: 1})
+    run.fetch(3, {0: 1})
+    assert run.readers()[2:] == [NOBODY] * 3
+    run.heartbeat(1, "m", [0])
+    run.fetch(1, {0: 2})
+    assert run.readers()[5:] == [("g", "m", None)]
+
+
+def test_a_gap_is_a_row() -> None:
+    run = ToldRun()
+    run.gap()
+    [row] = run.rows("gaps")
+    assert (row["first_seq"], row["last_seq"]) == (1, 1)
+
+
+def test_a_session_ends_with_its_connection() -> None:
+    """Another connection may have one of the same number."""
+    run = ToldRun()
+    run.fetch(7, {0: 5}, session=3, epoch=0)
+    run.fetch(8, {0: 6}, session=3, epoch=0)
+    run.closed(7)
+    run.fetch(7, {}, [0], session=3, epoch=1)
+    run.fetch(8, {}, [0], session=3, epoch=1)
+    assert run.fetched() == [(0, 5), (0, 6), (0, 6)]
+
+
+def test_a_request_has_a_row_without_an_answer_once_its_connection_is_closed() -> None:
+    """At once, not at the end of the run; requests on other connections still wait."""
+    run = ToldRun()
+    waiting = run.fetch_begins(8, {0: 0})
+    lost = run.fetch_begins(7, {0: 0})
+    run.closed(7)
+    assert [(row["seq"], row.get("response_seq")) for row in run.rows("requests")] == [(lost, None)]
+    run.fetch_ends(waiting, [0])
+    assert [row["seq"] for row in run.rows("requests")] == [lost, waiting]
+    assert [row["seq"] for row in run.rows("fetches")] == [waiting]
+    run.fetch_ends(lost, [0])  # an answer to nothing
+    assert len(run.rows("requests")) == 2
+
+
+def test_at_the_end_of_a_run_requests_that_wait_have_rows_without_an_answer() -> None:
+    run = ToldRun()
+    waiting = [run.fetch_begins(connection, {0: 0}) for connection in (7, 8)]
+    assert run.rows("requests") == []
+    run.converter.finish()
+    assert [row["seq"] for row in run.rows("requests")] == waiting
+    assert run.rows("fetches") == []
+
+
+def test_a_client_is_named_until_its_connection_is_closed() -> None:
+    """Another one may have the number of the connection later."""
+    run = ToldRun()
+    run.client(7, "host-a")
+    run.fetch(7, {0: 0})
+    run.closed(7)
+    run.fetch(7, {0: 0})
+    assert [row.get("source") for row in run.rows("requests")] == ["host-a:1", None]
