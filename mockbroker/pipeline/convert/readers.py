@@ -241,9 +241,17 @@ class GroupReaders:
 
     def _tells(self, connection: FetchConnection, group: str) -> None:
         if connection.is_told and connection.group != group:
-            connection.is_shared = True
+            self._share(connection)
         connection.group = group
         connection.is_told = True
+
+    @staticmethod
+    def _share(connection: FetchConnection) -> None:
+        """Several consumers use it: what was certain of a single one is open again."""
+        connection.is_shared = True
+        connection.excluded.clear()
+        if connection.reader is not None:
+            GroupReaders._release(connection, connection.reader)
 
     def _names(self, connection: FetchConnection, member: Member) -> None:
         former = connection.member
@@ -251,7 +259,7 @@ class GroupReaders:
             return
         self._tells(connection, member.group)
         if member.name in connection.former:
-            connection.is_shared = True
+            self._share(connection)
         if former is not None:
             connection.former.add(former.name)
             former.heard_on.discard(connection.number)
@@ -267,7 +275,7 @@ class GroupReaders:
         connection.last_fetch = exchange.request.seq
         connection.first_fetch = connection.first_fetch or connection.last_fetch
         candidates = self._candidates(connection, exchange.client)
-        if len(candidates) > 1:
+        if len(candidates) > 1 and not connection.is_shared:
             for topic in exchange.message.topics:
                 name = topic.topic or self._cluster.place("", topic.topic_id, 0).topic
                 for each in topic.partitions if name else ():
