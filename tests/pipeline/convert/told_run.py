@@ -77,8 +77,22 @@ class ToldRun:
     def answer(self, request_seq: int, message: Any, node_id: int = 1) -> None:
         connection, key, version = self._apis[request_seq]
         body = response_codec(key, version).encode(message)
-        told = (connection, request_seq, key, version, 1, body, "", ())
-        self.converter.convert(ResponseEntry(*self._next(), node_id, *told))
+        seq, virtual_ms, real_ns = self._next()
+        entry = ResponseEntry(
+            seq,
+            virtual_ms,
+            real_ns,
+            node_id,
+            connection,
+            request_seq,
+            key,
+            version,
+            1,
+            body,
+            "",
+            (),
+        )
+        self.converter.convert(entry)
 
     def gap(self) -> None:
         """An entry is missing."""
