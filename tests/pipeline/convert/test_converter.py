@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from tests.pipeline.convert.told_run import NOBODY, ToldRun
+import pytest
+
+from mockbroker.core.events import LeaderChanged
+from mockbroker.core.journal.entries import (
+    AppendEntry,
+    EventEntry,
+    FactEntry,
+    HopEntry,
+    RequestEntry,
+    ResponseEntry,
+)
+from mockbroker.pipeline.convert.converter import Converter
+from mockbroker.pipeline.spool.format import RunEnded, SpoolEntry
+from tests.pipeline.convert.support import Kept
+from tests.pipeline.convert.told_run import NOBODY, TOPIC_ID, ToldRun
 
 
 def test_behind_a_gap_the_offsets_of_a_fetch_session_are_unknown() -> None:
@@ -76,6 +90,44 @@ def test_at_the_end_of_a_run_requests_that_wait_have_rows_without_an_answer() ->
     run.converter.finish()
     assert [row["seq"] for row in run.rows("requests")] == waiting
     assert run.rows("fetches") == []
+
+
+def test_a_read_span_ends_with_its_connection() -> None:
+    run = ToldRun()
+    run.fetch(7, {0: 0})
+    run.fetch(7, {0: 0})
+    run.closed(7)
+    run.fetch(7, {0: 0})
+    spans = [(row["read_span"], row["start"]) for row in run.rows("fetches")]
+    assert spans == [(1, "connection"), (1, None), (2, "connection")]
+
+
+ENTRIES = (
+    RequestEntry(4, 5, 6, 1, 7, b"\0\x12\0\0\0\0\0\1\xff\xff"),  # ApiVersions
+    ResponseEntry(4, 5, 6, 1, 7, 1, 18, 0, 1, None, "dropped", ()),
+    AppendEntry(
+        4, 5, 6, 1, 0, "t", TOPIC_ID, 0, 0, 0, 0, 1, 99, -1, -1, -1, transactional=False,
+        high_watermark=1,
+    ),
+    HopEntry(4, 5, 6, 1, 2, 1, 12, "", 0, None, "", ()),
+    EventEntry(4, 5, 6, LeaderChanged(0, "t", 0, 1, 1, 2, (1,), False, "")),
+    FactEntry(4, 5, 6, "clock", {"change": "advanced"}),
+    FactEntry(4, 5, 6, "connection", {"change": "opened", "connection": 7}),
+    RunEnded(4, 5, 6),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: type(entry).__name__)
+def test_of_each_entry_the_writer_is_told_its_number_and_times(entry: SpoolEntry) -> None:
+    """A run that breaks off behind it has got so far."""
+    told: list[tuple[int, int, int]] = []
+
+    class Sink(Kept):
+        def at(self, seq: int, virtual_ms: int, real_ns: int) -> None:
+            told.append((seq, virtual_ms, real_ns))
+
+    Converter(Sink()).convert(entry)
+    assert told == [(4, 5, 6)]
 
 
 def test_a_client_is_named_until_its_connection_is_closed() -> None:

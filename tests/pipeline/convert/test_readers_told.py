@@ -137,6 +137,30 @@ def test_a_member_whose_name_comes_from_another_host_is_another_one() -> None:
     assert run.readers() == [M, NOBODY]
 
 
+def test_a_member_that_is_gone_goes_on_until_another_speaks_on_its_connection() -> None:
+    run = ToldRun()
+    for connection, host in ((1, "a"), (2, "a"), (3, "b"), (4, "a")):
+        run.client(connection, host)
+    run.heartbeat(1, "m", [0, 1])
+    run.heartbeat(3, "m", [0])
+    run.fetch(2, {1: 0})
+    run.closed(2)
+    run.heartbeat(1, "n", [0])
+    run.fetch(4, {1: 1})
+    assert run.readers() == [M, NOBODY]
+
+
+def test_a_connection_of_a_member_that_has_left_is_of_no_other_group() -> None:
+    run = ToldRun()
+    run.heartbeat(1, "m", [0])
+    run.fetch(2, {0: 0})
+    run.heartbeat(1, "m", epoch=-1)
+    run.heartbeat(3, "n", [0], group="h")
+    run.fetch(2, {0: 1})
+    run.fetch(4, {0: 1})
+    assert run.readers() == [M, NOBODY, ("h", "n", None)]
+
+
 @pytest.mark.parametrize(
     ("key", "key_type", "reader"),
     [("g", GROUP, M), ("other", GROUP, NOBODY), ("other", TRANSACTION, M)],
