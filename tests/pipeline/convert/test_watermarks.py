@@ -14,6 +14,7 @@ from mockbroker.pipeline.convert.cluster_state import RunState
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.convert.watermarks import MARKS_MAX, Watermarks, _ReportedMarks
 from mockbroker.pipeline.spool.format import InitialTopic, RunStarted
+from tests.pipeline.convert.told_run import ToldRun
 
 
 def told(*marks: tuple[int, int]) -> _ReportedMarks:
@@ -137,3 +138,32 @@ def test_former_epochs_and_deleted_topics_are_forgotten():
         watermarks.topics_changed(EventEntry(seq + 5, 0, 0, gone), gone)
         assert watermarks._reported == {}
         assert watermarks._lowered == {}
+
+
+def test_an_answer_tells_the_offsets_that_it_knows() -> None:
+    """0 is one, and -1 stands for none."""
+    run = ToldRun()
+    run.fetch_ends(run.fetch_begins(7, {0: 0}), [0], log_start_offset=0, high_watermark=3)
+    run.fetch_ends(run.fetch_begins(7, {0: 0}), [0], last_stable_offset=2, high_watermark=-1)
+    run.fetch_ends(run.fetch_begins(7, {0: 0}), [0], high_watermark=-1)
+    names = ("log_start_offset", "last_stable_offset", "high_watermark")
+    rows = [[row.get(name) for name in names] for row in run.rows("watermarks")]
+    assert rows == [[0, None, 3], [None, 2, None]]
+    assert [[row.get(name) for name in names] for row in run.rows("fetches")] == [
+        *rows,
+        [None, None, None],
+    ]
+
+
+def test_an_answer_with_an_old_mark_is_no_evidence_of_a_last_stable_offset_either() -> None:
+    """It was made before the other one, and sent behind it."""
+    run = ToldRun()
+    early = run.fetch_begins(7, {0: 0})
+    run.fetch_ends(run.fetch_begins(8, {0: 0}), [0], high_watermark=5, last_stable_offset=5)
+    run.fetch_ends(early, [0], high_watermark=3, last_stable_offset=3, log_start_offset=0)
+    rows = run.rows("watermarks")
+    assert [(row.get("high_watermark"), row.get("last_stable_offset")) for row in rows] == [
+        (5, 5),
+        (None, None),
+    ]
+    assert rows[1]["log_start_offset"] == 0

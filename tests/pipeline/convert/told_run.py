@@ -74,7 +74,10 @@ class ToldRun:
         self.converter.convert(entry)
         return entry.seq
 
-    def answer(self, request_seq: int, message: Any, node_id: int = 1) -> None:
+    def answer(
+        self, request_seq: int, message: Any, node_id: int = 1, *, outcome: str = ""
+    ) -> None:
+        """The answer to a request; with an `outcome` it was not sent whole."""
         connection, key, version = self._apis[request_seq]
         body = response_codec(key, version).encode(message)
         seq, virtual_ms, real_ns = self._next()
@@ -89,7 +92,7 @@ class ToldRun:
             version,
             1,
             body,
-            "",
+            outcome,
             (),
         )
         self.converter.convert(entry)
@@ -137,11 +140,20 @@ class ToldRun:
         return self.request(connection, FETCH, message, node_id)
 
     def fetch_ends(
-        self, seq: int, brought: Iterable[int], session: int = 0, *, node_id: int = 1
+        self,
+        seq: int,
+        brought: Iterable[int],
+        session: int = 0,
+        *,
+        node_id: int = 1,
+        outcome: str = "",
+        **told: int,
     ) -> None:
-        data = [PartitionData(index, high_watermark=9) for index in brought]
+        """The answer; `told` are fields of each of its partitions."""
+        data = [PartitionData(index, **{"high_watermark": 9, **told}) for index in brought]
         responses = [FetchableTopicResponse("t", partitions=data)]
-        self.answer(seq, FetchResponse(session_id=session, responses=responses), node_id)
+        message = FetchResponse(session_id=session, responses=responses)
+        self.answer(seq, message, node_id, outcome=outcome)
 
     def fetched(self) -> list[tuple[int, int]]:
         """Partition and offset of each Fetch."""
