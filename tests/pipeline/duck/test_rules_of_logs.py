@@ -15,6 +15,17 @@ def test_one_offset_with_two_values_is_a_bug() -> None:
     assert journal.brief("inconsistent_offset") == [("bug", 1, None, 10, 30)]
 
 
+def test_two_values_at_a_high_offset_are_found() -> None:
+    """Offsets are looked at in groups: the neighbours of this one, and those of others, do not
+    matter.
+    """
+    journal = Journal()
+    journal.batch(10, 6_400, 3)
+    assert journal.brief("inconsistent_offset") == []
+    journal.batch(20, 6_402, 3, values=[1, 2, 3])
+    assert journal.brief("inconsistent_offset") == [("bug", 6_402, None, 10, 20)]
+
+
 def test_deliveries_of_an_offset_without_a_record_are_held_against_each_other() -> None:
     """The journal need not know the record."""
     journal = Journal()
@@ -179,6 +190,24 @@ def test_equal_records_without_an_id_decide_nothing() -> None:
     assert journal.brief("duplicate") == [("undecided", None, "without-id:3", 10, 40)]
 
 
+def test_equal_records_at_one_offset_are_one() -> None:
+    """The second append took the place of the first."""
+    journal = Journal()
+    journal.batch(10, 0, 1, values=[1])
+    journal.batch(20, 0, 1, values=[1])
+    assert journal.brief("duplicate") == []
+    journal.batch(30, 1, 1, values=[1])
+    assert journal.brief("duplicate") == [("undecided", None, "without-id:1", 10, 30)]
+
+
+def test_all_values_that_are_there_twice_are_one_question_of_their_topic() -> None:
+    """From the first to the last of their appends."""
+    journal = Journal()
+    for offset, (append_seq, told) in enumerate(((10, 1), (20, 2), (30, 2), (40, 3), (50, 3))):
+        journal.batch(append_seq, offset, 1, values=[told])
+    assert journal.brief("duplicate") == [("undecided", None, "without-id:2", 20, 50)]
+
+
 def test_equal_records_of_which_one_is_gone_are_no_question() -> None:
     """It was sent again because it had been aborted or thrown out."""
     journal = Journal()
@@ -202,6 +231,20 @@ def test_one_id_at_two_offsets() -> None:
         ("bug", 2, "id:a", 10, 30),
         ("report", 3, "id:b", 20, 40),
     ]
+
+
+def test_records_whose_batches_are_unknown_are_told_apart_by_their_ids() -> None:
+    """Nobody knows who sent them, so that it may be no bug."""
+    journal = Journal()
+    for append_seq, offset in ((10, 0), (20, 1)):
+        journal.batch(append_seq, offset, 1, ids=["a"])
+    journal.tables["batches"].clear()
+    assert journal.brief("duplicate") == [("report", 1, "id:a", 10, 20)]
+    journal.batch(30, 2, 1, ids=["b"])
+    for seq, id_ in ((1, "b"), (2, "a")):
+        journal.operation(seq, "send", id=id_)
+    journal.tables["records"].pop(1)
+    assert journal.brief("non_monotonic_send") == [("report", 2, "app", 10, 30)]
 
 
 def test_of_one_id_that_was_appended_twice_at_one_offset_the_first_append_counts() -> None:
@@ -319,6 +362,22 @@ def test_an_acknowledged_record_that_was_thrown_out_is_lost() -> None:
     assert [found.rule for found in journal.findings("lost_write")] == [None, "the-rule"]
 
 
+def test_retention_comes_first_also_at_a_high_offset() -> None:
+    """Removals are found by the thousand offsets in which they lie."""
+    journal = Journal()
+    journal.batch(10, 5_120, 2)
+    journal.removal(30, 5_000, 5_120, "retention")
+    journal.removal(40, 5_000, 5_121, "truncation")
+    assert journal.brief("lost_write") == [("bug", 5_121, "client:c", 10, 40)]
+
+
+def test_the_client_of_a_lost_record_may_have_no_id() -> None:
+    journal = Journal()
+    journal.batch(10, 0, 1, client_id=None)
+    journal.removal(20, 0, 0, "truncation")
+    assert journal.brief("lost_write") == [("bug", 0, "client:", 10, 20)]
+
+
 def test_a_removal_concerns_only_what_was_there() -> None:
     """What is appended later at the same offset is another record."""
     journal = Journal()
@@ -371,6 +430,31 @@ def test_a_transaction_that_is_committed_in_part_is_torn() -> None:
     assert journal.brief("torn_transaction") == []
 
 
+def test_the_evidence_of_a_torn_transaction_is_from_its_first_batch_to_its_last_marker() -> None:
+    """A marker may be written behind the coordinator's last word."""
+    journal = Journal()
+    journal.batch(10, 0, 1, transaction="1/1")
+    journal.batch(12, 1, 1, transaction="1/1")
+    journal.batch(14, 0, 1, transaction="1/1")
+    journal.tables["batches"][-1]["partition"] = 1
+    journal.row("transactions", seq=25, transaction="1/1", state="CompleteCommit")
+    journal.marker(20, 2, "1/1", committed=True)
+    journal.marker(30, 3, "1/1", committed=True)
+    journal.marker(40, 4, "1/2", committed=True)
+    assert journal.brief("torn_transaction") == [("bug", None, "1/1", 10, 30)]
+
+
+def test_a_partition_of_which_only_a_retry_is_known_does_not_tear_a_transaction() -> None:
+    """Its batch was appended before the journal began, and perhaps its marker written."""
+    journal = Journal()
+    journal.batch(10, 0, 1, transaction="1/1")
+    journal.marker(20, 1, "1/1", committed=True)
+    journal.retry(12, 0, 1, transaction="1/1")
+    journal.tables["batches"][-1]["partition"] = 1
+    journal.row("transactions", seq=25, transaction="1/1", state="CompleteCommit")
+    assert journal.brief("torn_transaction") == []
+
+
 def test_a_transaction_whose_markers_agree_is_whole() -> None:
     """All aborted, or all committed."""
     for committed in (True, False):
@@ -412,7 +496,7 @@ def test_a_fenced_producer_that_writes_is_a_zombie() -> None:
     """Appended: a bug; refused: a report; before the new epoch, or with it: nothing."""
     journal = Journal()
     old, new = {"producer_id": 4, "producer_epoch": 0}, {"producer_id": 4, "producer_epoch": 2}
-    for seq, epoch in ((5, 0), (20, 1), (22, 2)):
+    for seq, epoch in ((5, 0), (20, 1), (22, 2), (24, 1)):
         journal.row("transactions", seq=seq, producer_id=4, producer_epoch=epoch)
     journal.batch(10, 0, 1, **old)
     journal.batch(30, 1, 1, **new)
@@ -470,7 +554,9 @@ def test_a_high_watermark_goes_back_within_its_leader_epoch() -> None:
     """On one broker; in another epoch it may."""
     journal = Journal()
     place = {"topic": "t", "topic_id": "id-t", "partition": 0}
-    for seq, broker, epoch, high in ((1, 1, 0, 5), (2, 2, 0, 3), (3, 1, 1, 4), (4, 1, None, 2)):
+    for seq, broker, epoch, high in (
+        (1, 1, 0, 5), (2, 2, 0, 3), (3, 1, 1, 4), (4, 1, None, 2), (5, 1, None, 1), (6, 1, 1, None),
+    ):  # fmt: skip
         journal.row(
             "watermarks", **place, seq=seq, broker=broker, leader_epoch=epoch, high_watermark=high
         )

@@ -32,6 +32,20 @@ def test_an_aborted_record_that_was_gone_already_is_none_at_a_high_offset_either
     assert journal.brief("aborted_read") == []
 
 
+def test_of_several_records_at_an_offset_the_last_one_before_an_answer_was_in_it() -> None:
+    """Nobody says that the former one is gone; that is an anomaly of its own."""
+    journal = Journal()
+    journal.batch(10, 0, 1, transaction="1/1")
+    journal.marker(12, 1, "1/1", committed=False)
+    journal.batch(20, 0, 1)
+    journal.fetch(30, 0, 1, isolation_level=1)
+    assert journal.brief("aborted_read") == []
+    journal.batch(40, 0, 1, transaction="1/2")
+    journal.marker(42, 1, "1/2", committed=False)
+    journal.fetch(50, 0, 1, isolation_level=1)
+    assert journal.brief("aborted_read") == [("bug", 0, "connection:7", 40, 50)]
+
+
 def test_a_read_committed_consumer_stays_below_the_last_stable_offset() -> None:
     """The one that its own answer told."""
     journal = Journal()
@@ -42,7 +56,7 @@ def test_a_read_committed_consumer_stays_below_the_last_stable_offset() -> None:
     assert journal.brief("dirty_read") == [("bug", 2, "connection:7", 40, 40)]
 
 
-@pytest.mark.parametrize("brought", [[0, 1, 4], [1, 0, 4], [4], [], [0, 1, 2, 4, 4]])
+@pytest.mark.parametrize("brought", [[0, 1, 4], [1, 0, 4], [0, 2, 4], [4], [], [0, 1, 2, 4, 4]])
 def test_an_answer_leaves_a_record_out(brought: list[int]) -> None:
     """Inside, at its beginning, at its end, or altogether."""
     journal = Journal()
@@ -214,6 +228,17 @@ def test_a_group_reads_again() -> None:
     assert journal.brief("read_again") == [("report", 6, "g", 10, 20)]
 
 
+def test_a_read_span_is_compared_as_a_whole() -> None:
+    """The lowest record of all its answers, with the highest of all answers before it."""
+    journal = Journal()
+    for response_seq, asked, end, read_span in ((10, 3, 6, 1), (12, 0, 3, 1), (14, 5, 7, 2)):
+        journal.fetch(response_seq, asked, end, read_span=read_span, group="g")
+    assert journal.brief("read_again") == [("report", 5, "g", 10, 14)]
+    journal.fetch(16, 9, 10, read_span=3, group="g")
+    journal.fetch(18, 6, 7, read_span=3, group="g")
+    assert journal.brief("read_again")[1:] == [("report", 6, "g", 10, 16)]
+
+
 def test_a_member_of_an_old_generation_commits() -> None:
     """Refused: a report; taken by a classic group: a bug."""
     journal = Journal()
@@ -265,6 +290,35 @@ def test_a_record_below_the_commit_was_never_processed() -> None:
     for offset in (1, 4):
         journal.operation(2 + offset, "processed", group="g", offset=offset)
     assert journal.brief("committed_not_processed") == []
+
+
+def test_a_group_without_answers_began_at_the_first_record_that_it_processed() -> None:
+    """Where other groups began, and where it began in another partition, does not matter."""
+    journal = Journal()
+    journal.batch(10, 0, 7)
+    for offset in (2, 4):
+        journal.operation(offset, "processed", group="g", offset=offset)
+    journal.fetch(20, 0, 7, group="other")
+    journal.fetch(22, 0, 0, group="g")
+    journal.tables["fetches"][-1]["partition"] = 1
+    journal.commit(30, 6)
+    assert journal.brief("committed_not_processed") == [
+        ("report", 3, "g", 10, 30),
+        ("report", 5, "g", 10, 30),
+    ]
+    journal.fetch(24, 5, 7, group="g")
+    assert journal.brief("committed_not_processed") == [("report", 5, "g", 10, 30)]
+
+
+def test_what_was_removed_at_a_high_offset_need_not_be_processed() -> None:
+    """Removals are found by the thousand offsets in which they lie."""
+    journal = Journal()
+    journal.batch(10, 5_119, 4)
+    journal.removal(12, 5_119, 5_120, "retention")
+    journal.operation(1, "processed", group="g", offset=5_121)
+    journal.fetch(20, 5_119, 5_123, group="g")
+    journal.commit(30, 5_123)
+    assert journal.brief("committed_not_processed") == [("report", 5_122, "g", 10, 30)]
 
 
 def test_a_record_is_processed_twice() -> None:

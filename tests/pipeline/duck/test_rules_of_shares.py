@@ -58,6 +58,23 @@ def test_a_limit_that_was_raised_counts() -> None:
     assert journal.brief("delivered_above_limit") == [("bug", 0, GROUP, 30, 40)]
 
 
+def test_only_what_was_done_to_that_record_before_excuses_a_delivery_above_the_limit() -> None:
+    """Not what was done to another record, for another group, or in another state."""
+    journal = Journal()
+    other = {"cause": "expire", "delivery_count": 0}
+    share(journal, 10, "lock_expired", "Available", first_offset=1, last_offset=1, **other)
+    share(journal, 11, "lock_expired", "Available", group="h", **other)
+    share(journal, 12, "lock_expired", "Available", share_state=7, life=7, **other)
+    share(journal, 13, "lock_expired", "Available", partition=1, **other)
+    share(journal, 20, "acquired", "Acquired", delivery_count=3)
+    share(journal, 30, "lock_expired", "Available", **other)
+    assert journal.brief("delivered_above_limit") == [("bug", 0, GROUP, 20, 20)]
+    share(journal, 15, "lock_expired", "Available", **other)
+    assert journal.brief("delivered_above_limit") == [("report", 0, GROUP, 20, 20)]
+    [found] = journal.findings("delivered_above_limit")
+    assert found.rule == "expire"
+
+
 def test_an_acknowledged_record_is_delivered_again() -> None:
     """Not one whose acknowledgement was not written, and not after the state has begun anew."""
     journal = Journal()
@@ -75,6 +92,28 @@ def test_an_acknowledged_record_is_delivered_again() -> None:
         ("bug", 0, GROUP, 24, 40),
         ("bug", 0, GROUP, 41, 42),
     ]
+
+
+def test_only_what_was_done_to_that_record_since_excuses_a_second_delivery() -> None:
+    """Not what was done to another record, for another group, in another state, or earlier; the
+    delivery may be an action's own.
+    """
+    journal = Journal()
+    share(journal, 10, "lock_expired", "Available", cause="expire")
+    share(journal, 20, "acquired", "Acquired")
+    share(journal, 21, "accepted", "Acknowledged")
+    share(journal, 25, "lock_expired", "Available", first_offset=1, last_offset=1, cause="expire")
+    share(journal, 26, "lock_expired", "Available", group="h", cause="expire")
+    share(journal, 27, "lock_expired", "Available", share_state=7, life=7, cause="expire")
+    share(journal, 28, "lock_expired", "Available", partition=1, cause="expire")
+    share(journal, 30, "acquired", "Acquired")
+    share(journal, 31, "accepted", "Acknowledged")
+    share(journal, 32, "lock_expired", "Available", cause="expire")
+    assert journal.brief("delivered_again") == [("bug", 0, GROUP, 21, 30)]
+    share(journal, 41, "accepted", "Acknowledged")
+    share(journal, 50, "acquired", "Acquired", cause="hand-out")
+    assert journal.brief("delivered_again")[1:] == [("report", 0, GROUP, 41, 50)]
+    assert [found.rule for found in journal.findings("delivered_again")] == [None, "hand-out"]
 
 
 def test_a_lost_state_excuses_a_second_delivery() -> None:
@@ -152,6 +191,14 @@ def test_a_record_is_archived_and_was_never_processed() -> None:
         ("report", 7, GROUP, 30, 47),
         ("report", 8, GROUP, 30, 48),
     ]
+
+
+def test_the_start_offset_passes_a_record_at_a_high_offset() -> None:
+    """Records are looked up by the few hundred offsets in which they lie."""
+    journal = Journal()
+    journal.batch(10, 5_119, 3)
+    start(journal, 20, "moved", 5_121, former_offset=5_120)
+    assert journal.brief("passed_over") == [("bug", 5_120, GROUP, 10, 20)]
 
 
 def test_the_start_offset_passes_a_record() -> None:

@@ -55,7 +55,8 @@ def test_answers_of_another_group_are_not_possible_ones() -> None:
 
 def test_a_topic_and_a_group_are_told_once() -> None:
     """With the evidence of all their commits."""
-    journal = read((20, 0, 5, UNSURE))
+    journal = read((20, 0, 5, UNSURE), (22, 0, 5, {"candidates": ["o", "p"]}))
     journal.commit(30, 3)
+    journal.commit(35, 4, member="o")
     journal.commit(40, 5)
     assert journal.brief("committed_not_read") == [NOTHING_DECIDES]
