@@ -3,19 +3,18 @@
 
 CREATE TEMP TABLE places AS
 SELECT CAST(row_number() OVER (ORDER BY run, topic_id, "partition") AS INTEGER) AS k,
-       run, topic_id, "partition", min(topic) AS topic
+       run, topic_id, "partition", any_value(topic) AS topic
 FROM (
-    SELECT DISTINCT run, topic, topic_id, "partition" FROM records
-    UNION SELECT DISTINCT run, topic, topic_id, "partition" FROM deliveries
-    UNION SELECT run, topic, topic_id, "partition" FROM batches
-    UNION SELECT run, topic, topic_id, "partition" FROM fetches
-    UNION SELECT run, topic, topic_id, "partition" FROM commits
-    UNION SELECT run, topic, topic_id, "partition" FROM markers
-    UNION SELECT run, topic, topic_id, "partition" FROM removals
-    UNION SELECT run, topic, topic_id, "partition" FROM share_records
-    UNION SELECT run, topic, topic_id, "partition" FROM share_starts
+    SELECT run, topic, topic_id, "partition" FROM records
+    UNION ALL SELECT run, topic, topic_id, "partition" FROM deliveries
+    UNION ALL SELECT run, topic, topic_id, "partition" FROM batches
+    UNION ALL SELECT run, topic, topic_id, "partition" FROM fetches
+    UNION ALL SELECT run, topic, topic_id, "partition" FROM commits
+    UNION ALL SELECT run, topic, topic_id, "partition" FROM markers
+    UNION ALL SELECT run, topic, topic_id, "partition" FROM removals
+    UNION ALL SELECT run, topic, topic_id, "partition" FROM share_records
+    UNION ALL SELECT run, topic, topic_id, "partition" FROM share_starts
 )
-WHERE topic_id IS NOT NULL AND "partition" IS NOT NULL
 GROUP BY run, topic_id, "partition";
 
 CREATE TEMP TABLE stored AS
@@ -65,14 +64,18 @@ JOIN (
 ) AS e ON e.k = s.k AND e.leader_epoch > s.leader_epoch AND e.first_offset <= s.base_offset
 WHERE s.append_seq IS NOT NULL;
 
+-- Records that are neither aborted nor only a deposed leader's.
+CREATE TEMP VIEW lasting AS
+FROM stored ANTI JOIN aborted USING (k, append_seq) ANTI JOIN diverging USING (k, append_seq);
+
 -- The acknowledged offsets of an append: by its own answer, or by that to a retry, which found the
 -- last append before it. They are promised with acks=all.
 CREATE TEMP TABLE acknowledged AS
 SELECT k, append_seq, base_offset AS first_offset, last_offset,
-       coalesce(acks = -1, FALSE) AS promised, append_seq AS since_seq
+       acks = -1 AS promised, append_seq AS since_seq
 FROM sent WHERE acknowledged AND append_seq IS NOT NULL
 UNION
-SELECT a.k, a.append_seq, r.base_offset, r.last_offset, coalesce(r.acks = -1, FALSE), r.seq
+SELECT a.k, a.append_seq, r.base_offset, r.last_offset, r.acks = -1, r.seq
 FROM sent AS a JOIN sent AS r USING (k, producer_id, producer_epoch, base_sequence)
 WHERE a.append_seq IS NOT NULL AND r.append_seq IS NULL AND r.acknowledged
   AND a.append_seq < r.seq
@@ -98,6 +101,15 @@ CREATE TEMP TABLE gone_near AS
 SELECT k, bucket, seq, wanted, cause, first_offset, last_offset
 FROM gone, unnest(generate_series(first_offset // 1024, last_offset // 1024)) AS b(bucket)
 WHERE first_offset <= last_offset;
+
+-- Whether a record was removed between its append and an entry. Arguments need the name of their
+-- table: a bare `k` would be that of gone_near.
+CREATE TEMP MACRO was_removed(partition_k, record_offset, appended_seq, at_seq) AS EXISTS (
+    SELECT 1 FROM gone_near AS g
+    WHERE g.k = partition_k AND g.bucket = record_offset // 1024
+      AND record_offset BETWEEN g.first_offset AND g.last_offset
+      AND g.seq > appended_seq AND g.seq < at_seq
+);
 
 -- Removed records, with their first unwanted removal.
 CREATE TEMP TABLE thrown AS
@@ -178,16 +190,16 @@ FROM expirations AS e JOIN places USING (run, topic_id, "partition");
 
 -- Answers ---------------------------------------------------------------------------------------
 
--- A partition of an answer, and its deliveries. `straight`: consecutive offsets.
+-- A partition of an answer, and its deliveries, if it has any. `straight`: consecutive offsets.
 CREATE TEMP TABLE answers AS
-SELECT f.k, f.run, f.seq, f.response_seq, f.connection, f."group", f.member, f.candidates, f.read_span,
+SELECT f.k, f.run, f.response_seq, f.connection, f."group", f.member, f.candidates, f.read_span,
        f.start,
        f.isolation_level = 1 AS committed_only, f.fetch_offset, f.next_offset,
        f.last_stable_offset, f.error,
-       coalesce(d.records, 0) AS records, d.lowest, d.highest, coalesce(d.straight, TRUE) AS straight
+       d.lowest, d.highest, d.straight
 FROM (SELECT k, fetches.* FROM fetches JOIN places USING (run, topic_id, "partition")) AS f
 LEFT JOIN (
-    SELECT k, response_seq, count(*) AS records, min("offset") AS lowest, max("offset") AS highest,
+    SELECT k, response_seq, min("offset") AS lowest, max("offset") AS highest,
            min("offset" - "position") = max("offset" - "position") AS straight
     FROM brought GROUP BY k, response_seq
 ) AS d USING (k, response_seq);
@@ -245,30 +257,26 @@ JOIN (SELECT DISTINCT k, "group", member FROM applied WHERE member IS NOT NULL) 
 -- How far a member had read when it committed, and how far it may have.
 CREATE TEMP TABLE reaches AS
 SELECT * FROM (
-    SELECT k, seq, "group", "offset", is_commit,
+    SELECT k, seq, "group", "offset",
            max(next_offset) OVER so_far AS next_offset, min(response_seq) OVER so_far AS first_seq,
            max(possible_next) OVER so_far AS possible_next,
            min(possible_from) OVER so_far AS possible_from,
            min(possible_seq) OVER so_far AS possible_seq,
            former_offset, reset
     FROM (
-        SELECT k, "group", member, response_seq AS seq, FALSE AS is_commit, NULL AS "offset",
-               next_offset, response_seq, NULL AS possible_next, NULL AS possible_from,
-               NULL AS possible_seq, NULL AS former_offset, FALSE AS reset
+        SELECT k, "group", member, response_seq AS seq, next_offset, response_seq
         FROM answers WHERE error IS NULL
-        UNION ALL
-        SELECT k, "group", member, response_seq, FALSE, NULL, NULL, NULL, next_offset,
-               fetch_offset, response_seq, NULL, FALSE
+        UNION ALL BY NAME
+        SELECT k, "group", member, response_seq AS seq, next_offset AS possible_next,
+               fetch_offset AS possible_from, response_seq AS possible_seq
         FROM possible
-        UNION ALL
-        SELECT k, "group", member, seq, TRUE, "offset", NULL, NULL, NULL, NULL, NULL,
-               former_offset, reset
-        FROM applied
+        UNION ALL BY NAME
+        SELECT k, "group", member, seq, "offset", former_offset, reset FROM applied
     )
     WHERE "group" IS NOT NULL AND member IS NOT NULL
     WINDOW so_far AS (PARTITION BY k, "group", member ORDER BY seq)
 )
-WHERE is_commit AND NOT reset AND "offset" IS NOT NULL;
+WHERE "offset" IS NOT NULL AND NOT reset;
 
 -- `at_seq`: the answer or commit; only records appended before it can be missing.
 CREATE TEMP TABLE ranges AS
@@ -334,12 +342,7 @@ WHERE s."offset" >= r.first_offset AND s."offset" < r.end_offset AND s.append_se
 CREATE TEMP TABLE missing AS
 SELECT n, min("offset") AS "offset"
 FROM inside AS i
-WHERE NOT EXISTS (
-    SELECT 1 FROM gone_near AS g
-    WHERE g.k = i.k AND g.bucket = i."offset" // 1024
-      AND i."offset" BETWEEN g.first_offset AND g.last_offset
-      AND g.seq > i.append_seq AND g.seq < i.at_seq
-)
+WHERE NOT was_removed(i.k, i."offset", i.append_seq, i.at_seq)
 GROUP BY n;
 
 -- Share groups ------------------------------------------------------------------------------------

@@ -8,15 +8,10 @@ WITH suspects AS (
 ), there AS (
     -- The record at the offset at the time of the answer: the last one that does not diverge.
     SELECT f.k, f.connection, f.response_seq, f."offset", max(s.append_seq) AS append_seq
-    FROM suspects AS f JOIN stored AS s ON s.k = f.k AND s."offset" = f."offset"
+    FROM suspects AS f
+    JOIN (FROM stored ANTI JOIN diverging USING (k, append_seq)) AS s USING (k, "offset")
     WHERE s.append_seq < f.response_seq
-      AND NOT EXISTS (SELECT 1 FROM diverging AS d WHERE d.k = s.k AND d.append_seq = s.append_seq)
-      AND NOT EXISTS (
-        SELECT 1 FROM gone_near AS g
-        WHERE g.k = s.k AND g.bucket = s."offset" // 1024
-          AND s."offset" BETWEEN g.first_offset AND g.last_offset
-          AND g.seq > s.append_seq AND g.seq < f.response_seq
-      )
+      AND NOT was_removed(f.k, f."offset", s.append_seq, f.response_seq)
     GROUP BY ALL
 )
 SELECT p.run, 'bug' AS verdict, 'wire' AS level, p.topic, p.topic_id, p."partition", t."offset",

@@ -11,15 +11,8 @@ WITH archived AS (
 ), lost AS (
     SELECT u.*, s.append_seq
     FROM unprocessed AS u
-    JOIN stored AS s ON s.k = u.k AND s."offset" = u."offset" AND s.append_seq < u.seq
-    WHERE NOT EXISTS (SELECT 1 FROM aborted AS a WHERE a.k = s.k AND a.append_seq = s.append_seq)
-      AND NOT EXISTS (SELECT 1 FROM diverging AS d WHERE d.k = s.k AND d.append_seq = s.append_seq)
-      AND NOT EXISTS (
-        SELECT 1 FROM gone_near AS g
-        WHERE g.k = s.k AND g.bucket = s."offset" // 1024
-          AND s."offset" BETWEEN g.first_offset AND g.last_offset
-          AND g.seq > s.append_seq AND g.seq < u.seq
-      )
+    JOIN lasting AS s ON s.k = u.k AND s."offset" = u."offset" AND s.append_seq < u.seq
+    WHERE NOT was_removed(s.k, s."offset", s.append_seq, u.seq)
 )
 SELECT p.run,
        CASE WHEN l.cause IS NOT NULL OR l.reason = 'gap'

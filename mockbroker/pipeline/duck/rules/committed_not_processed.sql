@@ -23,16 +23,9 @@ WITH processed AS (
 )
 SELECT p.run, 'report' AS verdict, 'application' AS level, p.topic, p.topic_id, p."partition",
        s."offset", c."group" AS subject, s.append_seq AS first_seq, c.seq AS last_seq, NULL AS rule
-FROM promised AS c JOIN stored AS s USING (k) JOIN places AS p USING (k)
+FROM promised AS c JOIN lasting AS s USING (k) JOIN places AS p USING (k)
 WHERE s."offset" >= c.first_offset AND s."offset" < c.end_offset
-  AND NOT EXISTS (SELECT 1 FROM aborted AS a WHERE a.k = s.k AND a.append_seq = s.append_seq)
-  AND NOT EXISTS (SELECT 1 FROM diverging AS d WHERE d.k = s.k AND d.append_seq = s.append_seq)
-  AND NOT EXISTS (
-    SELECT 1 FROM gone_near AS g
-    WHERE g.k = s.k AND g.bucket = s."offset" // 1024
-      AND s."offset" BETWEEN g.first_offset AND g.last_offset
-      AND g.seq > s.append_seq AND g.seq < c.seq
-  )
+  AND NOT was_removed(s.k, s."offset", s.append_seq, c.seq)
   AND NOT EXISTS (
     SELECT 1 FROM processed AS o
     WHERE o.run = p.run AND o."group" = c."group" AND o.topic = p.topic

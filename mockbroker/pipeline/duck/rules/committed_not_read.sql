@@ -5,7 +5,7 @@ FROM missing AS m JOIN ranges AS r USING (n) JOIN places AS p USING (k)
 WHERE r.what = 'commit'
 UNION ALL
 -- Other members may have had the answers that brought it.
-SELECT p.run, 'undecided', 'commits', min(p.topic), p.topic_id, NULL, NULL,
+SELECT p.run, 'undecided', 'commits', any_value(p.topic), p.topic_id, NULL, NULL,
        'unattributed:' || r."group", min(r.first_seq), max(r.at_seq), NULL
 FROM missing AS m JOIN ranges AS r USING (n) JOIN places AS p USING (k)
 WHERE r.what = 'unattributed'

@@ -14,16 +14,13 @@ WITH topics AS (
 ), candidates AS (
     SELECT p.k, t.t, r.id, r."offset", r.append_seq, r.value_hash
     FROM records AS r JOIN places AS p USING (run, topic_id, "partition") JOIN topics AS t USING (k)
-    WHERE (r.id IS NOT NULL AND (t.t, hash(r.id)) IN (SELECT t, id_hash FROM twice))
-       OR (r.id IS NULL AND r.value_hash IN (SELECT value_hash FROM alike))
+    WHERE (t.t, hash(r.id)) IN (SELECT t, id_hash FROM twice)
+       OR r.value_hash IN (SELECT value_hash FROM alike)
 ), standing AS (
-    SELECT * FROM candidates AS c
-    WHERE NOT EXISTS (SELECT 1 FROM aborted AS a WHERE a.k = c.k AND a.append_seq = c.append_seq)
-      AND NOT EXISTS (SELECT 1 FROM diverging AS d WHERE d.k = c.k AND d.append_seq = c.append_seq)
-      AND NOT EXISTS (
-        SELECT 1 FROM thrown AS t
-        WHERE t.k = c.k AND t.append_seq = c.append_seq AND t."offset" = c."offset"
-      )
+    FROM candidates
+    ANTI JOIN aborted USING (k, append_seq)
+    ANTI JOIN diverging USING (k, append_seq)
+    ANTI JOIN thrown USING (k, append_seq, "offset")
 ), named AS (
     SELECT k, t, id, "offset", min(append_seq) AS append_seq
     FROM standing WHERE id IS NOT NULL
@@ -83,7 +80,7 @@ SELECT n.run, 'undecided', 'wire', n.topic, n.topic_id, NULL, NULL,
        'without-id:' || CAST(sum(v.copies) AS BIGINT), min(v.first_seq), max(v.last_seq), NULL
 FROM by_value AS v
 JOIN (
-    SELECT t, run, topic_id, min(topic) AS topic
+    SELECT t, run, topic_id, any_value(topic) AS topic
     FROM topics JOIN places USING (k) GROUP BY ALL
 ) AS n USING (t)
 GROUP BY n.run, n.topic, n.topic_id

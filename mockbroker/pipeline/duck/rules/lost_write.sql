@@ -38,8 +38,7 @@ SELECT p.run, CASE WHEN l.excuse IS NULL THEN 'bug' ELSE 'report' END AS verdict
        p.topic, p.topic_id, p."partition", l."offset",
        'client:' || coalesce(s.client_id, '') AS subject,
        l.append_seq AS first_seq, l.seq AS last_seq, l.excuse AS rule
-FROM lost AS l JOIN places AS p USING (k)
-LEFT JOIN sent AS s ON s.k = l.k AND s.append_seq = l.append_seq
+FROM lost AS l JOIN places AS p USING (k) JOIN sent AS s USING (k, append_seq)
 UNION ALL
 SELECT run, CASE WHEN run IN (SELECT run FROM gaps) THEN 'undecided' ELSE 'bug' END,
        'application', topic, NULL, "partition", "offset", process, NULL, NULL, NULL

@@ -16,15 +16,12 @@ WITH by_sequence AS (
     SELECT p.k, r.run, r.topic, r.id, min(r."offset") AS "offset", min_by(r.append_seq, r."offset") AS append_seq
     FROM (
         SELECT * FROM records
-        SEMI JOIN (SELECT DISTINCT run, topic, id FROM first_sends) USING (run, topic, id)
+        SEMI JOIN first_sends USING (run, topic, id)
     ) AS r
     JOIN places AS p USING (run, topic_id, "partition")
-    WHERE NOT EXISTS (SELECT 1 FROM aborted AS a WHERE a.k = p.k AND a.append_seq = r.append_seq)
-      AND NOT EXISTS (SELECT 1 FROM diverging AS d WHERE d.k = p.k AND d.append_seq = r.append_seq)
-      AND NOT EXISTS (
-        SELECT 1 FROM thrown AS t
-        WHERE t.k = p.k AND t.append_seq = r.append_seq AND t."offset" = r."offset"
-      )
+    ANTI JOIN aborted USING (k, append_seq)
+    ANTI JOIN diverging USING (k, append_seq)
+    ANTI JOIN thrown USING (k, append_seq, "offset")
     GROUP BY ALL
 ), by_word AS (
     SELECT l.k, f.process, f.seq, l."offset", l.append_seq, s.producer_id,

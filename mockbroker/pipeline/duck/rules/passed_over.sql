@@ -21,16 +21,9 @@ WITH starts AS (
 ), passed AS (
     SELECT n.k, n.seq, n."group", n.share_state, n.cause, s."offset", s.append_seq
     FROM near AS n
-    JOIN stored AS s ON s.k = n.k AND n.bucket = s."offset" // 256
+    JOIN lasting AS s ON s.k = n.k AND n.bucket = s."offset" // 256
          AND s."offset" >= n.first_offset AND s."offset" < n.end_offset AND s.append_seq < n.seq
-    WHERE NOT EXISTS (SELECT 1 FROM aborted AS a WHERE a.k = s.k AND a.append_seq = s.append_seq)
-      AND NOT EXISTS (SELECT 1 FROM diverging AS d WHERE d.k = s.k AND d.append_seq = s.append_seq)
-      AND NOT EXISTS (
-        SELECT 1 FROM gone_near AS g
-        WHERE g.k = s.k AND g.bucket = s."offset" // 1024
-          AND s."offset" BETWEEN g.first_offset AND g.last_offset
-          AND g.seq > s.append_seq AND g.seq < n.seq
-      )
+    WHERE NOT was_removed(s.k, s."offset", s.append_seq, n.seq)
 )
 SELECT p.run, CASE WHEN d.cause IS NULL THEN 'bug' ELSE 'report' END AS verdict, 'wire' AS level,
        p.topic, p.topic_id, p."partition", d."offset", d."group" AS subject,

@@ -3,7 +3,7 @@ WITH read_spans AS (
     SELECT k, "group", read_span, min(response_seq) AS response_seq, min(lowest) AS lowest,
            max(highest) AS highest
     FROM answers
-    WHERE records > 0 AND "group" IS NOT NULL AND read_span IS NOT NULL
+    WHERE lowest IS NOT NULL AND "group" IS NOT NULL AND read_span IS NOT NULL
     GROUP BY ALL
 ), compared AS (
     SELECT *, min(response_seq) OVER (PARTITION BY k, "group") AS first_seq,

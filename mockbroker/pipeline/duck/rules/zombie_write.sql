@@ -2,11 +2,10 @@
 WITH epochs AS (
     SELECT run, producer_id, producer_epoch, min(seq) AS seq
     FROM transactions
-    WHERE producer_id IS NOT NULL AND producer_epoch IS NOT NULL
     GROUP BY ALL
     UNION ALL
     SELECT DISTINCT run, producer_id, producer_epoch, CAST(NULL AS BIGINT)
-    FROM sent WHERE producer_id IS NOT NULL
+    FROM sent
 ), fences AS (
     -- For each epoch the first row with a higher one.
     SELECT DISTINCT run, producer_id, producer_epoch,
