@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 
-from mockbroker.core.events import ChangedTopic, LeaderChanged, LogTruncated, TopicsChanged
+from mockbroker.core.events import (
+    BrokerChanged,
+    ChangedTopic,
+    IsrChanged,
+    LeaderChanged,
+    LogTruncated,
+    RecordsRemoved,
+    ReplicasChanged,
+    TopicsChanged,
+)
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.journal.entries import AppendEntry, EventEntry
 from mockbroker.pipeline.convert.cluster_events import ClusterEvents
 from mockbroker.pipeline.convert.cluster_state import RunState
 from mockbroker.pipeline.convert.rows import Rows
 from tests.pipeline.convert.support import Kept
+from tests.pipeline.convert.told_run import TOPIC_ID, ToldRun
 
 ONE, TWO = bytes(15) + b"\1", bytes(15) + b"\2"
 
@@ -81,3 +92,45 @@ def test_the_log_of_a_topic_that_is_made_anew_begins_anew() -> None:
     run.appended(2, TWO, 4)
     run.truncated(2, 0)
     assert run.removals() == [(0, 4)]
+
+
+def test_events_have_columns_for_places_and_brokers_and_details_for_the_rest() -> None:
+    run = ToldRun()
+    run.event(BrokerChanged(0, 3, "paused", 5))
+    run.event(LeaderChanged(0, "t", 1, 2, 4, 1, (2, 3), True, "moved"))
+    run.event(IsrChanged(0, "t", 1, (2, 3), (2,), 7, 9, "lagging"))
+    run.event(ReplicasChanged(0, "t", 1, (1, 2), (1, 3), (3,), (2,)))
+    broker, leader, isr, replicas = run.rows("cluster")
+    place = {"topic": "t", "topic_id": uuid_text(TOPIC_ID), "partition": 1}
+    assert (broker["change"], broker["broker"], broker["details"]) == (
+        "paused", 3, '{"broker_epoch": 5}',
+    )  # fmt: skip
+    assert "topic_id" not in broker
+    assert leader.items() >= {
+        **place, "change": "LeaderChanged", "leader": 2, "leader_epoch": 4, "former_leader": 1,
+        "isr": "2,3", "unclean": True, "reason": "moved", "details": None,
+    }.items()  # fmt: skip
+    assert isr.items() >= {**place, "isr": "2", "former_isr": "2,3", "reason": "lagging"}.items()
+    assert json.loads(isr["details"]) == {"high_watermark": 7, "log_end_offset": 9}
+    assert replicas.items() >= {**place, "replicas": "1,3"}.items()
+    assert json.loads(replicas["details"]) == {"former": [1, 2], "adding": [3], "removing": [2]}
+
+
+@pytest.mark.parametrize(
+    ("reason", "cause", "told"),
+    [
+        ("truncation", "", None),
+        ("truncation", "cut-off", "cut-off"),
+        ("unclean_election", "", "unclean_election"),
+        ("unclean_election", "hurry", "hurry"),
+        ("log_dir_failed", "", "fail_log_dir"),
+        ("retention", "", None),
+    ],
+)
+def test_what_is_removed_has_the_cause_that_its_reason_implies(
+    reason: str, cause: str, told: str | None
+) -> None:
+    run = ToldRun()
+    run.event(RecordsRemoved(0, "t", uuid_text(TOPIC_ID), 0, 3, 8, reason, cause))
+    [row] = run.rows("removals")
+    assert (row["first_offset"], row["last_offset"], row["cause"]) == (3, 8, told)

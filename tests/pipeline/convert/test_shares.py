@@ -7,11 +7,13 @@ from typing import Any
 from mockbroker import Cluster
 from mockbroker.client import Client
 from mockbroker.core.events import ShareRecordsMoved, ShareStartMoved
+from mockbroker.core.ids import uuid_text
 from mockbroker.core.journal.entries import EventEntry
 from mockbroker.pipeline.convert.cluster_state import RunState
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.convert.shares import ShareTables
 from tests.pipeline.convert.support import Kept, tables_of
+from tests.pipeline.convert.told_run import TOPIC_ID, ToldRun
 from tests.support.streams_member import StreamsMember, assign_at_once
 
 
@@ -78,6 +80,26 @@ def test_events_before_the_first_load_have_no_life() -> None:
     events = Events()
     events.acquired()
     assert events.numbers() == [(1, None)]
+
+
+def test_an_event_without_a_name_has_that_of_its_topics_id_and_no_empty_text() -> None:
+    run = ToldRun()
+    topic_id = uuid_text(TOPIC_ID)
+    for member, reason, cause in (("", "", ""), ("m", "rejected", "rule")):
+        run.event(
+            ShareRecordsMoved(
+                0, 1, "g", member, "", topic_id, 0, -1, "gap", 5, 6, "Archived", 1, 5, reason, cause
+            )
+        )
+    run.event(ShareStartMoved(0, 1, "g", "", topic_id, 0, 0, "reset", -1, 0, "", ""))
+    names = ("topic", "member", "reason", "cause", "state_epoch")
+    assert [tuple(row[name] for name in names) for row in run.rows("share_records")] == [
+        ("t", None, None, None, None),
+        ("t", "m", "rejected", "rule", None),
+    ]
+    [start] = run.rows("share_starts")
+    assert (start["topic"], start["former_offset"], start["offset"]) == ("t", None, 0)
+    assert (start["state_epoch"], start["reason"], start["cause"]) == (0, None, None)
 
 
 def test_tasks_and_statuses_of_a_streams_group() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mockbroker.core.events import (
     ChangedTopic,
     LeaderChanged,
@@ -14,6 +16,15 @@ from mockbroker.pipeline.convert.cluster_state import RunState
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.convert.watermarks import MARKS_MAX, Watermarks, _ReportedMarks
 from mockbroker.pipeline.spool.format import InitialTopic, RunStarted
+from mockbroker_protocol import ApiKey
+from mockbroker_protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+    ListOffsetsTopicResponse,
+)
 from tests.pipeline.convert.told_run import ToldRun
 
 
@@ -167,3 +178,45 @@ def test_an_answer_with_an_old_mark_is_no_evidence_of_a_last_stable_offset_eithe
         (None, None),
     ]
     assert rows[1]["log_start_offset"] == 0
+
+
+NAMES = ("log_start_offset", "last_stable_offset", "high_watermark", "log_end_offset")
+
+
+@pytest.mark.parametrize(
+    ("replica_id", "isolation_level", "timestamp", "error", "offset", "told"),
+    [
+        (-1, 0, -1, 0, 7, {"high_watermark": 7}),
+        (-1, 0, -1, 0, 0, {"high_watermark": 0}),
+        (-1, 1, -1, 0, 7, {"last_stable_offset": 7}),
+        (2, 0, -1, 0, 7, {"log_end_offset": 7}),
+        (0, 1, -1, 0, 7, {"log_end_offset": 7}),
+        (-1, 0, -2, 0, 7, {"log_start_offset": 7}),
+        (-1, 0, 1_700_000_000_000, 0, 7, None),
+        (-1, 0, -3, 0, 7, None),
+        (-1, 0, -1, 6, 7, None),
+        (-1, 0, -1, 0, -1, None),
+    ],
+)
+def test_the_answer_to_list_offsets_tells_one_offset_of_a_log(
+    replica_id: int,
+    isolation_level: int,
+    timestamp: int,
+    error: int,
+    offset: int,
+    told: dict[str, int] | None,
+) -> None:
+    """Which one depends on who asks for what. That of a time says nothing of the log."""
+    run = ToldRun()
+    asked = [ListOffsetsTopic("t", [ListOffsetsPartition(1, timestamp=timestamp)])]
+    request = ListOffsetsRequest(replica_id, isolation_level, asked)
+    seq = run.request(7, (ApiKey.LIST_OFFSETS, 8), request)
+    found = [ListOffsetsPartitionResponse(1, error, offset=offset)]
+    run.answer(seq, ListOffsetsResponse(topics=[ListOffsetsTopicResponse("t", found)]))
+    rows = run.rows("watermarks")
+    assert [{name: row[name] for name in NAMES if name in row} for row in rows] == (
+        [] if told is None else [told]
+    )
+    assert {(row["partition"], row["source"], row["leader_epoch"]) for row in rows} <= {
+        (1, "list_offsets", 0)
+    }

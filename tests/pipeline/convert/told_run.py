@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from mockbroker.core.events import AnyEvent
 from mockbroker.core.ids import uuid_text
-from mockbroker.core.journal.entries import FactEntry, RequestEntry, ResponseEntry
+from mockbroker.core.journal.entries import EventEntry, FactEntry, RequestEntry, ResponseEntry
 from mockbroker.core.journal.journal import Gap
 from mockbroker.pipeline.convert.converter import Converter
 from mockbroker.pipeline.spool.format import FORMAT, ClientIdentified, InitialTopic, RunStarted
@@ -96,6 +97,9 @@ class ToldRun:
             (),
         )
         self.converter.convert(entry)
+
+    def event(self, event: AnyEvent) -> None:
+        self.converter.convert(EventEntry(*self._next(), event))
 
     def gap(self) -> None:
         """An entry is missing."""
