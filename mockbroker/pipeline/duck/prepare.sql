@@ -154,7 +154,7 @@ SELECT * FROM (
                 ) THEN 'acks=1'
            END AS excuse
     FROM (
-        SELECT k, append_seq, "offset", max(cause) AS cause
+        SELECT k, append_seq, "offset", any_value(cause) AS cause
         FROM (
             SELECT k, append_seq, "offset", cause FROM thrown
             UNION ALL
@@ -185,7 +185,7 @@ WHERE s.append_seq IS NOT NULL AND s.producer_id IS NOT NULL AND s.base_sequence
 
 -- Producers that a partition forgot, see `producer.id.expiration.ms`.
 CREATE TEMP TABLE forgotten AS
-SELECT DISTINCT k, e.producer_id, e.seq
+SELECT k, e.producer_id, e.seq
 FROM expirations AS e JOIN places USING (run, topic_id, "partition");
 
 -- Answers ---------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ CREATE TEMP TABLE possible AS
 SELECT a.k, c."group", c.member, a.response_seq, a.fetch_offset, a.next_offset
 FROM (
     SELECT k, "group", unnest(candidates) AS member, response_seq, fetch_offset, next_offset
-    FROM answers WHERE error IS NULL AND candidates IS NOT NULL
+    FROM answers WHERE error IS NULL
 ) AS a
 JOIN (SELECT DISTINCT k, "group", member FROM applied WHERE member IS NOT NULL) AS c
   ON c.k = a.k AND c.member = a.member AND coalesce(a."group", c."group") = c."group";

@@ -366,8 +366,8 @@ def test_retention_comes_first_also_at_a_high_offset() -> None:
     """Removals are found by the thousand offsets in which they lie."""
     journal = Journal()
     journal.batch(10, 5_120, 2)
-    journal.removal(30, 5_000, 5_120, "retention")
-    journal.removal(40, 5_000, 5_121, "truncation")
+    journal.removal(30, 5_120, 5_120, "retention")
+    journal.removal(40, 5_120, 5_121, "truncation")
     assert journal.brief("lost_write") == [("bug", 5_121, "client:c", 10, 40)]
 
 

@@ -56,7 +56,9 @@ def test_a_read_committed_consumer_stays_below_the_last_stable_offset() -> None:
     assert journal.brief("dirty_read") == [("bug", 2, "connection:7", 40, 40)]
 
 
-@pytest.mark.parametrize("brought", [[0, 1, 4], [1, 0, 4], [0, 2, 4], [4], [], [0, 1, 2, 4, 4]])
+@pytest.mark.parametrize(
+    "brought", [[0, 1, 4], [1, 0, 4], [0, 2, 4], [4], [0, 1, 2, 3], [], [0, 1, 2, 4, 4]]
+)
 def test_an_answer_leaves_a_record_out(brought: list[int]) -> None:
     """Inside, at its beginning, at its end, or altogether."""
     journal = Journal()
@@ -64,6 +66,14 @@ def test_an_answer_leaves_a_record_out(brought: list[int]) -> None:
     journal.fetch(20, 0, 5, brought)
     lacking = min(set(range(5)) - set(brought))
     assert journal.brief("skip") == [("bug", lacking, "connection:7", 20, 20)]
+
+
+def test_an_answer_leaves_a_record_out_at_a_high_offset() -> None:
+    """Records are looked up by the few hundred offsets in which they lie."""
+    journal = Journal()
+    journal.batch(10, 5_119, 3)
+    journal.fetch(20, 5_119, 5_121, [5_119])
+    assert journal.brief("skip") == [("bug", 5_120, "connection:7", 20, 20)]
 
 
 def test_markers_aborted_and_removed_records_are_no_holes() -> None:
@@ -98,6 +108,25 @@ def test_a_record_is_not_missed_once_its_marker_was_lost() -> None:
     assert journal.brief("skip") == missed
     journal.marker(26, 3, "1/1", committed=True)
     assert ("bug", 0, "connection:7", 22, 22) in journal.brief("skip")
+
+
+def test_a_transaction_is_open_again_once_the_last_of_its_markers_was_lost() -> None:
+    """By the first removal of each; those that retention takes have done their work."""
+    journal = Journal()
+    journal.batch(10, 0, 1, transaction="1/1")
+    journal.marker(12, 1, "1/1", committed=True)
+    journal.marker(14, 2, "1/1", committed=True)
+    journal.removal(16, 1, 1, "truncation")
+    journal.fetch(20, 0, 1, [], isolation_level=1)
+    journal.removal(22, 2, 2, "truncation")
+    journal.fetch(24, 0, 1, [], isolation_level=1, read_span=2)
+    journal.removal(26, 1, 2, "truncation")
+    assert journal.brief("skip") == [("bug", 0, "connection:7", 20, 20)]
+    journal.batch(30, 5, 1, transaction="1/2")
+    journal.marker(32, 6, "1/2", committed=True)
+    journal.removal(34, 6, 6, "retention")
+    journal.fetch(40, 5, 6, [], isolation_level=1, read_span=3)
+    assert journal.brief("skip")[1:] == [("bug", 5, "connection:7", 40, 40)]
 
 
 def test_what_only_a_deposed_leader_has_is_not_missed() -> None:
@@ -192,6 +221,14 @@ def test_a_committed_offset_goes_back() -> None:
     assert journal.brief("commit_regression") == [("report", 0, "g", 4, 7)]
 
 
+def test_a_committed_offset_goes_back_where_nobody_knows_who_reset_it() -> None:
+    """As in tables that were made from the topics of a Kafka cluster."""
+    journal = Journal()
+    journal.commit(1, 5, reset=None)
+    journal.commit(2, 3, reset=None)
+    assert journal.brief("commit_regression") == [("report", 3, "g", 1, 2)]
+
+
 def test_a_member_commits_what_it_had_not_been_sent() -> None:
     """Its reach is what its answers carried, or what the group had committed before."""
     member = {"group": "g", "member": "m"}
@@ -200,11 +237,33 @@ def test_a_member_commits_what_it_had_not_been_sent() -> None:
     journal.fetch(20, 0, 2, **member)
     journal.commit(25, 2)
     journal.commit(27, 9, group="g", member="n")
-    journal.commit(28, 5, member=None, reset=True)
+    journal.commit(28, 5, reset=True)
     journal.commit(29, 5)
     assert journal.brief("committed_not_read") == []
     journal.commit(30, 7)
     assert journal.brief("committed_not_read") == [("report", 5, "g", 20, 30)]
+
+
+def test_a_commit_may_pass_over_what_was_aborted() -> None:
+    """Also one of a member that reads uncommitted records."""
+    journal = Journal()
+    journal.batch(10, 0, 2)
+    journal.batch(12, 2, 2, transaction="1/1")
+    journal.marker(14, 4, "1/1", committed=False)
+    journal.fetch(20, 0, 2, group="g", member="m")
+    journal.fetch(22, 2, 2, candidates=["m", "n"])
+    journal.fetch(24, 4, 5, [], candidates=["m", "n"])
+    journal.commit(30, 5)
+    assert journal.brief("committed_not_read") == []
+
+
+def test_a_commit_that_names_no_member_is_held_against_no_answer() -> None:
+    """Although the group of the answer is certain."""
+    journal = Journal()
+    journal.batch(10, 0, 9)
+    journal.fetch(20, 0, 2, group="g")
+    journal.commit(30, 5, member=None)
+    assert journal.brief("committed_not_read") == []
 
 
 def test_a_commit_beyond_the_end_promises_nothing() -> None:

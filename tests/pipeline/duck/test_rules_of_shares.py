@@ -58,6 +58,30 @@ def test_a_limit_that_was_raised_counts() -> None:
     assert journal.brief("delivered_above_limit") == [("bug", 0, GROUP, 30, 40)]
 
 
+def test_a_count_that_an_action_set_excuses_a_delivery_above_the_limit() -> None:
+    journal = Journal()
+    share(journal, 10, "counted", "Acquired", delivery_count=2, cause="count")
+    share(journal, 20, "acquired", "Acquired", delivery_count=3)
+    assert journal.brief("delivered_above_limit") == [("report", 0, GROUP, 20, 20)]
+
+
+def test_a_record_is_archived_by_the_lowest_limit_that_its_group_has_had() -> None:
+    """It may have been raised since the record was given back."""
+    journal = Journal()
+    journal.batch(10, 0, 2)
+    for seq, offset, limit in ((20, 1, 2), (30, 0, 5)):
+        at = {"first_offset": offset, "last_offset": offset, "delivery_limit": limit}
+        share(journal, seq, "acquired", "Acquired", delivery_count=2, **at)
+        share(
+            journal, seq + 1, "released", "Archived", delivery_count=2, reason="delivery_limit",
+            **at,
+        )  # fmt: skip
+    assert journal.brief("archived_unprocessed") == [
+        ("report", 0, GROUP, 10, 31),
+        ("report", 1, GROUP, 10, 21),
+    ]
+
+
 def test_only_what_was_done_to_that_record_before_excuses_a_delivery_above_the_limit() -> None:
     """Not what was done to another record, for another group, or in another state."""
     journal = Journal()
@@ -66,10 +90,12 @@ def test_only_what_was_done_to_that_record_before_excuses_a_delivery_above_the_l
     share(journal, 11, "lock_expired", "Available", group="h", **other)
     share(journal, 12, "lock_expired", "Available", share_state=7, life=7, **other)
     share(journal, 13, "lock_expired", "Available", partition=1, **other)
+    share(journal, 14, "renewed", "Acquired", **other)
+    share(journal, 15, "released", "Available", **other)
     share(journal, 20, "acquired", "Acquired", delivery_count=3)
     share(journal, 30, "lock_expired", "Available", **other)
     assert journal.brief("delivered_above_limit") == [("bug", 0, GROUP, 20, 20)]
-    share(journal, 15, "lock_expired", "Available", **other)
+    share(journal, 16, "lock_expired", "Available", **other)
     assert journal.brief("delivered_above_limit") == [("report", 0, GROUP, 20, 20)]
     [found] = journal.findings("delivered_above_limit")
     assert found.rule == "expire"

@@ -60,3 +60,34 @@ def test_a_topic_and_a_group_are_told_once() -> None:
     journal.commit(35, 4, member="o")
     journal.commit(40, 5)
     assert journal.brief("committed_not_read") == [NOTHING_DECIDES]
+
+
+def test_the_possible_answers_of_a_member_reach_as_far_as_the_last_of_them() -> None:
+    journal = read((20, 0, 2, SURE), (25, 2, 5, UNSURE), (30, 2, 4, UNSURE))
+    journal.commit(40, 7)
+    assert journal.brief("committed_not_read") == [NOTHING_DECIDES, ("report", 5, "g", 20, 40)]
+
+
+def test_the_possible_answers_of_a_member_begin_with_the_first_of_them() -> None:
+    journal = read((20, 0, 3, UNSURE), (30, 3, 5, UNSURE))
+    journal.commit(40, 3)
+    assert journal.brief("committed_not_read") == [NOTHING_DECIDES]
+
+
+def test_answers_that_other_members_may_have_had_are_not_possible_ones() -> None:
+    journal = read((20, 0, 2, SURE), (30, 2, 5, {"candidates": ["n", "o"]}))
+    journal.commit(40, 5)
+    assert journal.brief("committed_not_read") == [("report", 2, "g", 20, 40)]
+
+
+def test_an_answer_with_an_error_leaves_nothing_open() -> None:
+    journal = read((20, 0, 5, {**UNSURE, "error": "NOT_LEADER_OR_FOLLOWER"}))
+    journal.commit(40, 5)
+    assert journal.brief("committed_not_read") == []
+
+
+def test_a_possible_answer_of_another_partition_leaves_nothing_open() -> None:
+    journal = read((20, 0, 5, UNSURE))
+    journal.tables["fetches"][0]["partition"] = 1
+    journal.commit(40, 5)
+    assert journal.brief("committed_not_read") == []
