@@ -6,7 +6,6 @@ SELECT CAST(row_number() OVER (ORDER BY run, topic_id, "partition") AS INTEGER) 
        run, topic_id, "partition", any_value(topic) AS topic
 FROM (
     SELECT run, topic, topic_id, "partition" FROM records
-    UNION ALL SELECT run, topic, topic_id, "partition" FROM deliveries
     UNION ALL SELECT run, topic, topic_id, "partition" FROM batches
     UNION ALL SELECT run, topic, topic_id, "partition" FROM fetches
     UNION ALL SELECT run, topic, topic_id, "partition" FROM commits

@@ -63,6 +63,16 @@ def test_a_broker_has_led_since_an_entry_under_an_epoch() -> None:
     assert state.leader_epoch(HERE, 1, since_seq=7) is None
 
 
+def test_nobody_has_led_a_topic_that_was_replaced_by_another_of_its_name() -> None:
+    state = RunState()
+    changed(state, 1, created=(FIRST,))
+    changed(state, 2, created=(SECOND,), deleted=(FIRST,))
+    leads(state, 3, leader=1, epoch=4)
+    assert state.leader_epoch(HERE, 1, since_seq=5) is None
+    assert state.leader_epoch(Place("t", SECOND, 0), 1, since_seq=5) == 4
+    assert state.leader_epoch(Place(None, None, 0), 1, since_seq=5) is None
+
+
 def test_of_topics_that_come_and_go_only_the_last_names_stay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

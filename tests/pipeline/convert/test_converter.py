@@ -83,6 +83,15 @@ def test_a_request_has_a_row_without_an_answer_once_its_connection_is_closed() -
     assert len(run.rows("requests")) == 2
 
 
+def test_an_answer_has_its_size_and_the_time_that_it_took() -> None:
+    run = ToldRun()
+    run.fetch(7, {0: 0})
+    [row] = run.rows("requests")
+    assert row["elapsed_ns"] == row["response_seq"] - row["seq"] == 1
+    assert row["request_bytes"] > row["response_bytes"] > 20
+    assert (row["outcome"], row["rules"]) == (None, None)
+
+
 def test_at_the_end_of_a_run_requests_that_wait_have_rows_without_an_answer() -> None:
     run = ToldRun()
     waiting = [run.fetch_begins(connection, {0: 0}) for connection in (7, 8)]

@@ -47,9 +47,35 @@ def test_a_connection_that_names_no_group_is_not_the_members_beside_one_that_doe
     run.fetch(2, {0: 1})
     run.fetch(3, {0: 2})
     assert run.readers() == [M, PERHAPS_M, M, NOBODY, M]
+    run.fetch(2, {0: 1})
+    run.fetch(4, {0: 2})
+    assert run.readers()[5:] == [NOBODY, PERHAPS_M]
     run.closed(3)
     run.fetch(2, {0: 2})
-    assert run.readers()[5:] == [NOBODY]
+    assert run.readers()[7:] == [NOBODY]
+
+
+def test_a_connection_stays_the_members_when_another_begins_to_fetch() -> None:
+    """One that names no group was taken for it before."""
+    run = ToldRun()
+    run.heartbeat(1, "m", [0])
+    look_for_coordinator(run, 3)
+    run.fetch(3, {0: 0})
+    run.fetch(2, {0: 0})
+    run.fetch(3, {0: 1})
+    run.fetch(2, {0: 1})
+    run.fetch(4, {0: 1})
+    assert run.readers() == [M, PERHAPS_M, M, NOBODY, PERHAPS_M]
+
+
+def test_a_member_is_free_to_fetch_elsewhere_once_its_connection_is_anothers() -> None:
+    run = ToldRun()
+    run.heartbeat(1, "m", [0, 1])
+    run.fetch(2, {0: 0})
+    run.heartbeat(2, "n", [0])
+    run.fetch(2, {0: 1})
+    run.fetch(4, {1: 0})
+    assert run.readers() == [M, N, M]
 
 
 def test_a_member_fetches_on_another_connection_once_its_own_is_closed() -> None:

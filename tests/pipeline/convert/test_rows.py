@@ -10,7 +10,7 @@ import pytest
 
 from mockbroker.pipeline.convert.batches import OpenedBatch
 from mockbroker.pipeline.convert.cluster_state import Place
-from mockbroker.pipeline.convert.rows import RECORDS_MAX, Rows
+from mockbroker.pipeline.convert.rows import RECORDS_MAX, ROWS_MAX, Rows
 from tests.pipeline.convert.support import Kept
 
 PLACE = Place("t", "id", 0)
@@ -53,3 +53,21 @@ def test_no_more_records_are_kept_back_than_the_limit(table: str) -> None:
     add(7)
     rows.flush()
     assert sink.got == [(table, RECORDS_MAX), (table, 7)]
+
+
+def test_no_more_rows_of_a_table_are_kept_back_than_the_limit() -> None:
+    """Each is passed on once."""
+    sink = Kept()
+    rows = Rows(sink)
+    for number in range(ROWS_MAX - 1):
+        rows.add("gaps", {"first_seq": number})
+    rows.add("faults", {"seq": 1})
+    assert sink.of("gaps") == []
+    rows.add("gaps", {"first_seq": ROWS_MAX - 1})
+    assert [row["first_seq"] for row in sink.of("gaps")] == list(range(ROWS_MAX))
+    assert sink.of("faults") == []
+    rows.add("gaps", {"first_seq": ROWS_MAX})
+    for _ in range(2):
+        rows.flush()
+        assert [row["first_seq"] for row in sink.of("gaps")] == list(range(ROWS_MAX + 1))
+        assert sink.of("faults") == [{"seq": 1}]

@@ -302,6 +302,17 @@ def test_one_sequence_number_twice_is_a_bug() -> None:
     assert journal.brief("duplicate") == []
     journal.batch(50, 6, 2, **producer)
     assert journal.brief("duplicate") == [("bug", 6, "producer:4", 10, 50)]
+    journal.batch(60, 8, 2, **{**producer, "base_sequence": 2})
+    assert journal.brief("duplicate")[1:] == [("bug", 8, "producer:4", 40, 60)]
+
+
+def test_a_batch_counts_as_long_as_its_first_record_is_there() -> None:
+    journal = Journal()
+    producer = {"producer_id": 4, "producer_epoch": 0, "base_sequence": 0}
+    journal.batch(10, 0, 2, **producer)
+    journal.removal(15, 1, 1, "truncation")
+    journal.batch(20, 1, 2, **producer)
+    assert journal.brief("duplicate") == [("bug", 1, "producer:4", 10, 20)]
 
 
 def test_a_duplicate_is_explained_if_its_producer_was_forgotten_since_the_append_before() -> None:
@@ -369,6 +380,16 @@ def test_retention_comes_first_also_at_a_high_offset() -> None:
     journal.removal(30, 5_120, 5_120, "retention")
     journal.removal(40, 5_120, 5_121, "truncation")
     assert journal.brief("lost_write") == [("bug", 5_121, "client:c", 10, 40)]
+
+
+def test_a_record_that_was_removed_twice_was_lost_the_first_time() -> None:
+    """With the cause of that one."""
+    journal = Journal()
+    journal.batch(10, 0, 1)
+    journal.removal(20, 0, 0, "truncation", "stop_broker")
+    journal.removal(30, 0, 0, "truncation", "heal_network")
+    [found] = journal.findings("lost_write")
+    assert (found.first_seq, found.last_seq, found.rule) == (10, 20, "stop_broker")
 
 
 def test_the_client_of_a_lost_record_may_have_no_id() -> None:

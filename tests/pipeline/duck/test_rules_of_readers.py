@@ -68,6 +68,15 @@ def test_an_answer_leaves_a_record_out(brought: list[int]) -> None:
     assert journal.brief("skip") == [("bug", lacking, "connection:7", 20, 20)]
 
 
+def test_an_answer_with_an_error_leaves_nothing_out() -> None:
+    """The consumer throws away what is in it."""
+    journal = Journal()
+    journal.batch(10, 0, 5)
+    for brought in ([0, 2], [2, 0], []):
+        journal.fetch(20, 0, 5, brought, error="NOT_LEADER_OR_FOLLOWER")
+    assert journal.brief("skip") == []
+
+
 def test_an_answer_leaves_a_record_out_at_a_high_offset() -> None:
     """Records are looked up by the few hundred offsets in which they lie."""
     journal = Journal()
@@ -245,15 +254,24 @@ def test_a_member_commits_what_it_had_not_been_sent() -> None:
 
 
 def test_a_commit_may_pass_over_what_was_aborted() -> None:
-    """Also one of a member that reads uncommitted records."""
+    """Also one of a member that reads uncommitted records, whoever else may have read them."""
     journal = Journal()
     journal.batch(10, 0, 2)
     journal.batch(12, 2, 2, transaction="1/1")
     journal.marker(14, 4, "1/1", committed=False)
     journal.fetch(20, 0, 2, group="g", member="m")
-    journal.fetch(22, 2, 2, candidates=["m", "n"])
-    journal.fetch(24, 4, 5, [], candidates=["m", "n"])
     journal.commit(30, 5)
+    assert journal.brief("committed_not_read") == []
+    journal.fetch(24, 4, 5, [], candidates=["m", "n"])
+    assert journal.brief("committed_not_read") == []
+
+
+def test_a_commit_that_a_member_names_but_none_made_is_held_against_no_answer() -> None:
+    """An administrator sets the group's offset."""
+    journal = Journal()
+    journal.batch(10, 0, 9)
+    journal.fetch(20, 0, 2, group="g", member="m")
+    journal.commit(25, 5, reset=True)
     assert journal.brief("committed_not_read") == []
 
 

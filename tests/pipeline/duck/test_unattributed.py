@@ -91,3 +91,9 @@ def test_a_possible_answer_of_another_partition_leaves_nothing_open() -> None:
     journal.tables["fetches"][0]["partition"] = 1
     journal.commit(40, 5)
     assert journal.brief("committed_not_read") == []
+
+
+def test_a_possible_answer_that_reaches_no_further_leaves_nothing_open() -> None:
+    journal = read((20, 0, 2, SURE), (30, 0, 2, UNSURE))
+    journal.commit(40, 5)
+    assert journal.brief("committed_not_read") == [("report", 2, "g", 20, 40)]
