@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Qualified name of the callback -> what happens.
 NAMES: Mapping[str, str] = {
     "GroupShard._on_timer": "a session, join or sync of the group times out",
-    "TransactionShard._on_timer": "the transaction times out",
+    "TransactionShard.check_timeout": "the transaction times out",
     "TransactionCoordinator._on_expiry": "unused transactional ids expire",
     "ExpirySchedule._run": "committed offsets expire",
     "SharePartitionManager._locks_due": "acquisition locks time out",
