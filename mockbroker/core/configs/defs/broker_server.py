@@ -98,7 +98,7 @@ SERVER: tuple[ConfigDef, ...] = (
     # How many elements the arrays and tagged sections of one request may have together.
     internal("mockbroker.request.elements.max", INT, "20000", at_least(1)),
     # How many tasks the topology of a streams group may have.
-    internal("mockbroker.streams.tasks.max", INT, "100000", at_least(1)),
+    internal("mockbroker.streams.tasks.max", INT, "50000", at_least(1)),
     internal("mockbroker.response.bytes.max", INT, "104857600", at_least(1)),
     # How long the markers of a transaction take, each after the one before.
     internal("mockbroker.transaction.marker.delay.ms", INT, "0", at_least(0)),

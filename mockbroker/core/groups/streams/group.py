@@ -54,7 +54,7 @@ class StreamsSettings(msgspec.Struct, frozen=True, kw_only=True):
     assignment_interval_ms: int = 1_000
     standby_replicas: int = 0
     size_max: int = 2_147_483_647
-    tasks_max: int = 100_000
+    tasks_max: int = 50_000
 
     @property
     def assignment_configs(self) -> dict[str, str]:
