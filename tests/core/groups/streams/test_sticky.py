@@ -67,6 +67,18 @@ def test_a_standby_becomes_active_when_the_active_member_is_gone() -> None:
     assert alone["b"].active == {"0": frozenset(range(6))}
 
 
+def test_each_standby_becomes_active_where_it_was() -> None:
+    """Not where the tasks would go by turns."""
+    for left, right in ((range(3), range(3, 6)), (range(3, 6), range(3)), ((0, 3, 5), (1, 2, 4))):
+        last = {
+            "a": Tasks({}, {"0": frozenset(left)}),
+            "b": Tasks({}, {"0": frozenset(right)}),
+        }
+        targets = assign_sticky(members("a", "b", last=last), STATEFUL, 0)
+        assert targets["a"].active["0"] == frozenset(left)
+        assert targets["b"].active["0"] == frozenset(right)
+
+
 def test_of_several_standbys_that_of_the_least_loaded_process_becomes_active() -> None:
     last = {
         "a": Tasks({"0": frozenset({1})}, {"0": frozenset({0})}),
