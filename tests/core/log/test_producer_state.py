@@ -202,6 +202,15 @@ def test_idle_producers_expire_at_the_next_check_but_not_with_an_open_transactio
     assert states.expire(121_000, 50_000, 60_000) == []
 
 
+def test_a_copy_checks_its_producers_when_the_original_would():
+    states = ProducerStateManager()
+    states.expire(1000, 50_000, 60_000)
+    wrote(states, 0, 0, timestamp=1000)
+    copy = states.fork()
+    assert copy.expire(61_000, 50_000, 60_000) == [PID]
+    assert set(states.entries) == {PID}
+
+
 def test_a_producer_expires_by_the_timestamp_of_its_last_batch_or_marker():
     states = ProducerStateManager()
     states.expire(1000, 50_000, 60_000)

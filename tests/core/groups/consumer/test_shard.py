@@ -281,6 +281,25 @@ def test_a_classic_client_leaves_and_beats_through_the_same_requests(node: Consu
     assert list(node.consumer_group().members) == ["new"]
 
 
+def test_a_member_that_replaces_a_static_one_shares_with_those_that_are_there(
+    node: ConsumerNode,
+) -> None:
+    """And not with the one that it replaces, although that one had all until then."""
+    node.topic("u", 2)
+    node.joins("g", "a", "t", "u", instance_id="one")
+    node.beats("g", "a", -2, instance_id="one")
+    node.joins("g", "b", "t", "u", instance_id="one", rebalance_timeout_ms=1_000)
+    node.beats("g", "b", -2, instance_id="one")
+    node.joins("g", "c", "t", instance_id="one")
+    group = node.consumer_group("g")
+    assert list(group.members) == ["c"]
+    assert set(group.targets) == {"c"}
+    topic = node.cluster.topics["t"]
+    assert {key: set(value) for key, value in group.targets["c"].items()} == {
+        topic.topic_id: set(range(len(topic.partitions)))
+    }
+
+
 def test_a_fenced_instance_is_taken_over_by_a_member_with_the_same_subscription(
     node: ConsumerNode,
 ) -> None:
