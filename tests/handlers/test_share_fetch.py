@@ -162,6 +162,15 @@ def test_a_fetch_waits_for_as_many_bytes_as_it_wants(node):
     assert values_of(row_of(done(parked))) == [b"a", b"b"]
 
 
+def test_a_fetch_that_is_answered_waits_for_nothing_any_more(node):
+    share = node.share()
+    parked = node.share_fetch(0, node.wanted(), max_wait_ms=500)
+    assert len(share._watchers) == 1
+    node.advance(500)
+    assert parked.done
+    assert not share._watchers
+
+
 def test_the_bytes_of_all_partitions_count_for_a_fetch_that_waits(node):
     size = len(batch_of(b"a"))
     parked = node.share_fetch(0, node.wanted(0, 1, 2), max_wait_ms=500, min_bytes=size + 1)

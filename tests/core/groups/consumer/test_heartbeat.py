@@ -146,3 +146,21 @@ def test_another_assignor_decides_with_the_next_target() -> None:
     play >> beat("a", epoch, assignor="range") << told("a", epoch)
     assert play.group.epoch == epoch
     assert play.group.preferred_assignor() == "range"
+
+
+@pytest.mark.parametrize("former", ["range", "uniform"])
+def test_a_member_that_chooses_another_assignor_no_longer_counts_for_its_former_one(
+    former: str,
+) -> None:
+    """It decides the target that its own heartbeat makes necessary."""
+    chosen = "uniform" if former == "range" else "range"
+    play = Playbook(Topics(t=4, u=1))
+    for member, assignor in (("a", former), ("b", former), ("c", chosen)):
+        play >> join(member, "t", assignor=assignor)
+        play.take()
+    play.settle("a", "b", "c")
+    play >> beat("a", play.group.epoch, topic_names=frozenset({"t", "u"}), assignor=chosen)
+    play.take()
+    play.settle("a", "b", "c")
+    counts = [sum(map(len, play.owned(member).values())) for member in "abc"]
+    assert sorted(counts) == ([1, 2, 2] if chosen == "uniform" else [1, 1, 3])
