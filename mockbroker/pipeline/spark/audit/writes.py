@@ -28,7 +28,7 @@ def lost_write(inputs: Inputs) -> DataFrame:
             GROUP BY r.run, r.k, r.topic, r.topic_id, r.partition, r.offset, r.append_seq
         )
         SELECT g.run, g.topic, g.topic_id, g.partition, g.offset,
-               concat('client:', b.client_id) AS subject,
+               concat('client:', coalesce(b.client_id, '')) AS subject,
                IF(e.excuse IS NULL, 'bug', 'report') AS verdict,
                g.append_seq AS first_seq, g.removal.seq AS last_seq, e.excuse AS rule,
                to_json(named_struct('reason', g.removal.reason)) AS details
