@@ -43,6 +43,14 @@ def test_a_log_is_added_to_and_what_was_said_is_on_the_disk_at_once(tmp_path: Pa
     assert [row["process"] for row in read_operations(path)] == ["p1", "p2"]
 
 
+def test_a_log_is_closed_at_the_end_of_its_block(tmp_path: Path) -> None:
+    with OperationLog(tmp_path / "ops.jsonl", "p") as log:
+        log.send("t", id="straße")
+    assert "straße" in (tmp_path / "ops.jsonl").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="closed"):
+        log.send("t")
+
+
 def test_a_last_line_that_was_not_finished_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "ops.jsonl"
     with OperationLog(path, "p") as log:

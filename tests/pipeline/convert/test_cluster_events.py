@@ -9,7 +9,9 @@ import pytest
 
 from mockbroker.core.events import (
     BrokerChanged,
+    ChangedConfig,
     ChangedTopic,
+    ConfigsChanged,
     IsrChanged,
     LeaderChanged,
     LogTruncated,
@@ -134,3 +136,31 @@ def test_what_is_removed_has_the_cause_that_its_reason_implies(
     run.event(RecordsRemoved(0, "t", uuid_text(TOPIC_ID), 0, 3, 8, reason, cause))
     [row] = run.rows("removals")
     assert (row["first_offset"], row["last_offset"], row["cause"]) == (3, 8, told)
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "name", "place"),
+    [
+        ("topic", "t", {"topic": "t", "topic_id": uuid_text(TOPIC_ID)}),
+        ("topic", "gone", {"topic": "gone", "topic_id": None}),
+        ("broker", "2", {"broker": 2}),
+        ("broker", "", {}),
+        ("group", "t", {}),
+    ],
+)
+def test_the_configs_of_topics_and_brokers_have_their_place(
+    resource_type: str, name: str, place: dict[str, object]
+) -> None:
+    """A row for each config, whose text stays readable."""
+    run = ToldRun()
+    configs = (ChangedConfig("a", None, "straße"), ChangedConfig("b", "1", None))
+    run.event(ConfigsChanged(0, resource_type, name, configs))
+    first, second = run.rows("cluster")
+    names = ("topic", "topic_id", "broker")
+    assert {each: first[each] for each in names if each in first} == place
+    resource = {"resource_type": resource_type, "resource_name": name}
+    assert "straße" in first["details"]
+    assert json.loads(first["details"]) == {
+        **resource, "name": "a", "former": None, "value": "straße",
+    }  # fmt: skip
+    assert json.loads(second["details"]) == {**resource, "name": "b", "former": "1", "value": None}
