@@ -92,3 +92,12 @@ def test_a_log_can_be_cut_and_go_on_after_it_was_compacted():
     kept.clean()
     assert kept.shown == [(5, b"k0", b"again")]
     assert kept.log.size == len(kept.content)
+
+
+def test_a_record_below_the_log_start_is_not_found_but_that_of_the_next_batch_is():
+    kept = KeptLog()
+    kept.write((b"a", b"1", 9000), (b"b", b"1", 1000))
+    kept.write((b"c", b"1", 8000))
+    kept.write((b"d", b"1", 9000))
+    kept.log.move_start(1)
+    assert kept.log.find_timestamp(7000) == (8000, 2, 0)
