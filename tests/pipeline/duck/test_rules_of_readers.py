@@ -72,8 +72,8 @@ def test_an_answer_with_an_error_leaves_nothing_out() -> None:
     """The consumer throws away what is in it."""
     journal = Journal()
     journal.batch(10, 0, 5)
-    for brought in ([0, 2], [2, 0], []):
-        journal.fetch(20, 0, 5, brought, error="NOT_LEADER_OR_FOLLOWER")
+    for seq, brought in ((20, [0, 2]), (30, [2, 0]), (40, [])):
+        journal.fetch(seq, 0, 5, brought, error="NOT_LEADER_OR_FOLLOWER", read_span=seq)
     assert journal.brief("skip") == []
 
 
