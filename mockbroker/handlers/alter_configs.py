@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 from mockbroker.core.configs.alter import replace_overrides
 from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import by_handler
 from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker.handlers.config_authorization import alter_each, config_rules
-from mockbroker.handlers.slices import in_slices
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -39,10 +36,11 @@ def alter_configs(
             validate_only=request.validate_only,
         )
 
-    def alter_all() -> Generator[None, None, AlterConfigsResponse]:
-        rows = yield from alter_each(
-            ctx, request.resources, AlterConfigsResourceResponse, alter, needs_value=lambda _: True
-        )
-        return AlterConfigsResponse(responses=rows)
-
-    return in_slices(ctx, request, alter_all(), changes=True)
+    return alter_each(
+        ctx,
+        request,
+        alter,
+        AlterConfigsResourceResponse,
+        lambda rows: AlterConfigsResponse(responses=rows),
+        needs_value=lambda _: True,
+    )

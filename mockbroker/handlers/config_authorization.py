@@ -22,10 +22,12 @@ from mockbroker.handlers.authorization import (
     on_topic,
     requires,
 )
-from mockbroker.handlers.base import RequestContext
+from mockbroker.handlers.base import Parked, RequestContext
+from mockbroker.handlers.slices import in_slices
 from mockbroker_protocol import ErrorCode
 
 Result = TypeVar("Result")
+Response = TypeVar("Response")
 RESOURCES_PER_SLICE = 200
 
 _RESOURCES: dict[int, ResourceType] = {
@@ -61,21 +63,37 @@ def check_authorized(auth: AuthHelper, operation: AclOperation, kind: int, name:
 
 def alter_each(
     ctx: RequestContext,
-    resources: Collection[Any],
-    result: Callable[[int, str | None, int, str], Result],
+    request: Any,
     alter: Callable[[Any], None],
+    result: Callable[[int, str | None, int, str], Result],
+    response: Callable[[list[Result]], Response],
     *,
     needs_value: Callable[[Any], bool],
-) -> Generator[None, None, list[Result]]:
+) -> Response | Parked[Response]:
     """Alter resources one by one, many in slices; refused ones come last.
 
     Args:
         ctx: the request's context.
-        resources: those of an AlterConfigs or IncrementalAlterConfigs request.
-        result: makes a row of the response: of error code, message, type and name.
+        request: an AlterConfigs or IncrementalAlterConfigs request.
         alter: alters a resource, or raises ApiError.
+        result: makes a row of the response: of error code, message, type and name.
+        response: makes the response of its rows.
         needs_value: whether a change of a config needs a value.
     """
+
+    def alter_all() -> Generator[None, None, Response]:
+        return response((yield from _altered(ctx, request.resources, alter, result, needs_value)))
+
+    return in_slices(ctx, request, alter_all(), changes=True)
+
+
+def _altered(
+    ctx: RequestContext,
+    resources: Collection[Any],
+    alter: Callable[[Any], None],
+    result: Callable[[int, str | None, int, str], Result],
+    needs_value: Callable[[Any], bool],
+) -> Generator[None, None, list[Result]]:
     auth = AuthHelper(ctx)
     counts = Counter((r.resource_type, r.resource_name) for r in resources)
     done: list[Result] = []

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 from mockbroker.core.configs.alter import AlterConfigOp, OpType, alter_incrementally
 from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import by_handler
 from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker.handlers.config_authorization import alter_each, config_rules
-from mockbroker.handlers.slices import in_slices
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -39,14 +36,11 @@ def incremental_alter_configs(
             validate_only=request.validate_only,
         )
 
-    def alter_all() -> Generator[None, None, IncrementalAlterConfigsResponse]:
-        rows = yield from alter_each(
-            ctx,
-            request.resources,
-            AlterConfigsResourceResponse,
-            alter,
-            needs_value=lambda change: change.config_operation != OpType.DELETE,
-        )
-        return IncrementalAlterConfigsResponse(responses=rows)
-
-    return in_slices(ctx, request, alter_all(), changes=True)
+    return alter_each(
+        ctx,
+        request,
+        alter,
+        AlterConfigsResourceResponse,
+        lambda rows: IncrementalAlterConfigsResponse(responses=rows),
+        needs_value=lambda change: change.config_operation != OpType.DELETE,
+    )
