@@ -53,7 +53,8 @@ def alter_client_quotas(
             result.error_code = error.error
             result.error_message = error.message
         results[entity] = result
-    ctx.cluster.metadata.changed()
+    if any(result.error_code == ErrorCode.NONE for result in results.values()):
+        ctx.cluster.metadata.changed()
     return AlterClientQuotasResponse(entries=list(results.values()))
 
 

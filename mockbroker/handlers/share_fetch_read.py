@@ -42,9 +42,13 @@ class FetchOffset(NamedTuple):
     offset: int
 
 
+def _can_be_fetched(share: SharePartition) -> bool:
+    return share.is_active and share.can_acquire
+
+
 def _fetch_offset(target: ShareTarget, share: SharePartition) -> FetchOffset | None:
     """Where the share partition is to be fetched; None if it cannot be."""
-    if not (share.is_active and share.can_acquire):
+    if not _can_be_fetched(share):
         return None
     return FetchOffset(target, share, share.next_fetch_offset())
 
@@ -156,29 +160,32 @@ class ShareFetchReader:
 
     def read(self) -> Generator[None, None, list[ShareFetched]]:
         """Acquire what can be acquired, in slices, and return it with the errors."""
-        fetchable = [each for each in self._fetchable() if each.target not in self.errors]
+        fetchable = [
+            (target, share)
+            for target, share in self._shares.items()
+            if target not in self.errors and _can_be_fetched(share)
+        ]
         if self.bytes_max < 0:
             # checkValidArguments throws for the partitions that could be fetched.
-            self.errors |= {each.target: ErrorCode.UNKNOWN_SERVER_ERROR for each in fetchable}
+            self.errors |= {target: ErrorCode.UNKNOWN_SERVER_ERROR for target, _ in fetchable}
             fetchable = []
         remaining = self.bytes_max
         left = self._request.max_records
         rows: dict[ShareTarget, PartitionData] = {}
         limits = bytes_each(self.bytes_max, len(fetchable))
         nothing_read = True
-        for number, (former, limit) in enumerate(zip(fetchable, limits, strict=True)):
+        for number, ((target, share), limit) in enumerate(zip(fetchable, limits, strict=True)):
             if number and number % PARTITIONS_PER_SLICE == 0:
                 yield
-            # Between two slices, others may have acquired records.
-            each = _fetch_offset(former.target, former.share_partition)
-            if each is None:
+            each = _fetch_offset(target, share)
+            if each is None:  # since the first slice, others have acquired its records
                 continue
             bytes_max = min(limit, remaining)
             row, size, count = self._read_one(each, bytes_max, left, at_least_one=nothing_read)
             remaining = max(remaining - size, 0)
             nothing_read = nothing_read and not size
             left -= count
-            rows[each.target] = row
+            rows[target] = row
         for target, error in self.errors.items():
             rows[target] = PartitionData(target.partition, error, records=b"")
         return list(rows.items())
