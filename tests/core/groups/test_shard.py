@@ -17,6 +17,7 @@ from tests.support.group_node import (
     leave_request,
     sync_request,
 )
+from tests.support.shard_starts import check_start_in_turns
 
 E = ErrorCode
 
@@ -161,13 +162,7 @@ def test_very_many_groups_are_started_in_turns(
             started.append(event.group)
 
     node.cluster.runtime.on_event.append(note)
-    turns = shard.on_loaded()
-    next(turns)
-    assert started == ["a", "b"]
-    if unloaded:
-        shard.unload()
-    assert [len(started) for _ in turns] == ([] if unloaded else [4])
-    assert len(started) == (2 if unloaded else 5)
+    check_start_in_turns(shard, started, unloaded=unloaded)
 
 
 def test_a_deleted_group_takes_its_timer_along(node: GroupNode) -> None:

@@ -17,6 +17,7 @@ from mockbroker.core.txn.records import parse
 from mockbroker.core.txn.shard import TransactionShard
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader
+from tests.support.shard_starts import check_start_in_turns
 from tests.support.txn_node import TV2, Txn, TxnNode
 
 E = ErrorCode
@@ -263,13 +264,7 @@ def test_very_many_ids_are_started_in_turns(
     shard = TransactionShard(node.cluster.brokers[1].transactions, state_partition(node))
     for name in ("a", "b", "c", "d", "e"):
         shard.transactions[name] = Noted(name, new_image(1, 60_000, now_ms))
-    turns = shard.on_loaded()
-    next(turns)
-    assert started == ["a", "b"]
-    if unloaded:
-        shard.unload()
-    assert [len(started) for _ in turns] == ([] if unloaded else [4])
-    assert len(started) == (2 if unloaded else 5)
+    check_start_in_turns(shard, started, unloaded=unloaded)
 
 
 def test_a_call_waits_until_the_pending_transition_is_stored() -> None:
