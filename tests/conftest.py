@@ -58,7 +58,8 @@ def pytest_unconfigure() -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(leftovers.Leftovers(), "mockbroker-leftovers")
+        config.pluginmanager.register(leftovers.LeftFiles(), "mockbroker-left-files")
+    config.pluginmanager.register(leftovers.LeftThreads(), "mockbroker-left-threads")
     config.pluginmanager.register(policy.Policy(), "mockbroker-policy")
     config.pluginmanager.register(covers.Covers(), "mockbroker-covers")
     config.pluginmanager.register(sharing.Sharing(config), "mockbroker-sharing")

@@ -14,7 +14,7 @@ from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.consumer_protocol import decode_subscription
-from tests.support.kafka_python import TIMEOUT_S, commit, poll, settle, subscribe
+from tests.support.kafka_python import TIMEOUT_S, commit, poll, refused_client, settle, subscribe
 from tests.support.librdkafka import produce
 from tests.support.request_log import Exchange, RequestLog
 
@@ -240,11 +240,12 @@ def test_unusable_settings_are_refused_before_a_request_is_sent(
             consumer.subscribe(["not a topic"])
         with pytest.raises(TypeError):
             consumer.subscribe([None])
-        with pytest.raises(Exception, match=r"strateg|assignor"):
+        with refused_client() as held, pytest.raises(Exception, match=r"strateg|assignor"):
             KafkaConsumer(
                 "t",
                 bootstrap_servers=kafka.bootstrap_servers,
                 group_id="g",
                 partition_assignment_strategy=[],
+                **held,
             ).poll(100)
         assert {each.api for each in log.of()[before:]} <= {ApiKey.API_VERSIONS, ApiKey.METADATA}

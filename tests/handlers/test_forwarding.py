@@ -24,6 +24,7 @@ from mockbroker_protocol.messages.delete_acls import DeleteAclsFilter, DeleteAcl
 from mockbroker_protocol.messages.delete_topics import DeleteTopicsRequest
 from tests.support.group_node import GroupNode, Pending
 from tests.support.hops import add_hop_rule, remove_rule
+from tests.support.logged import logged
 
 E = ErrorCode
 MINUTE_MS = 60_000
@@ -200,6 +201,6 @@ def test_a_defect_at_the_controller_is_an_unknown_server_error(
     errors = {each.error_code for each in pending.response.filter_results}
     assert errors == {E.UNKNOWN_SERVER_ERROR}
     assert len(acls) == 300
-    [record] = caplog.records
+    [record] = logged(caplog)
     assert record.getMessage().endswith("handling DELETE_ACLS failed")
     assert error_of(create(node, broker=CONTROLLER)) == E.NONE

@@ -43,6 +43,7 @@ from mockbroker_protocol.messages.offset_fetch import OffsetFetchRequest, Offset
 from mockbroker_protocol.messages.share_group_describe import ShareGroupDescribeRequest
 from mockbroker_protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from tests.support.ask import ask, context
+from tests.support.logged import logged
 from tests.support.requests import Node
 
 NAMES = ("t", "missing", "not allowed", "g", "", "t", "not allowed 2", "1")
@@ -229,7 +230,7 @@ def test_a_defect_in_a_later_slice_is_an_unknown_server_error(
     monkeypatch.setattr(APIS[int(key)], "handle", fail)
     node.advance(0)
     assert reply.response == ctx.refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR)
-    [record] = caplog.records
+    [record] = logged(caplog)
     assert record.getMessage().endswith("handling DESCRIBE_GROUPS failed")
     assert record.exc_info is not None
     assert record.exc_info[1] is broken

@@ -1,4 +1,4 @@
-"""What tests leave in the temporary directory fails their run, and is removed."""
+"""What tests leave behind fails their run: files in the temporary directory, and threads."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from tests.house.lint import ROOT
 pytest_plugins = ["pytester"]
 
 CONFTEST = """
-from tests.support.leftovers import Leftovers
+from tests.support.leftovers import LeftFiles, LeftThreads
 
 def pytest_configure(config):
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Leftovers(), "leftovers")
+        config.pluginmanager.register(LeftFiles(), "left-files")
+    config.pluginmanager.register(LeftThreads(), "left-threads")
 """
 TESTS = """
 import tempfile
@@ -50,3 +51,41 @@ def test_only_files_of_ours_fail_the_run(
     assert Path(made).parent.parent == Path(tempfile.gettempdir())
     assert Path(made).parent not in Path(kept).parents
     assert (Path(made).name in result.outlines) == bool(code)
+
+
+THREADS = """
+import threading
+import pytest
+
+GO_ON = threading.Event()
+
+@pytest.fixture(scope="session")
+def shared():
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    yield
+    end.set()
+    thread.join()
+
+def test_it_starts_a_thread(shared):
+    threading.Thread(target=GO_ON.wait, name={name!r}, daemon=True).start()
+
+def test_it_starts_none():
+    pass
+"""
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize(("name", "code"), [("a client", 1), ("Trio thread 7", 0)])
+def test_a_thread_that_outlives_the_fixtures_fails_the_run(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str, name: str, code: int
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makeconftest(CONFTEST)
+    pytester.makepyfile(test_threads=THREADS.format(name=name))
+    result = pytester.runpytest_subprocess("-n", workers, "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=2)
+    assert result.ret == code
+    told = "a client, first seen after test_threads.py::test_it_starts_a_thread"
+    assert (told in result.outlines) == bool(code)

@@ -10,6 +10,7 @@ from typing import Any
 
 from kafka import KafkaConsumer
 from kafka.errors import RebalanceInProgressError
+from kafka.net.compat import KafkaNetClient
 
 TIMEOUT_S = 20.0
 # How long one of several polls waits. A member that polls for less than a join takes may begin the
@@ -17,6 +18,22 @@ TIMEOUT_S = 20.0
 # never more than one poll.
 POLL_MS = 500
 ASIDE_POLL_MS = 200
+
+
+@contextmanager
+def refused_client() -> Iterator[dict[str, Any]]:
+    """A setting for a client that cannot be made: kafka-python leaves its thread to go on."""
+    made: list[Any] = []
+
+    def make(**config: Any) -> Any:
+        made.append(KafkaNetClient(**config))
+        return made[-1]
+
+    try:
+        yield {"kafka_client": make}
+    finally:
+        for each in made:
+            each.close()
 
 
 def subscribe(consumer: KafkaConsumer, *topics: str, **listener: Any) -> None:

@@ -1,4 +1,9 @@
-"""One temporary directory for a run of the tests, and what they leave in it.
+"""What tests leave behind: files in the run's temporary directory, and threads.
+
+A thread that outlives its test goes on in the tests that come after it on the same worker: a client
+that was never closed looks for its brokers there, and its log becomes theirs. So a thread that is
+alive at the end of a run, when each fixture is closed, fails the run. Trio's idle threads end by
+themselves.
 
 Everything that the tests and their processes make in the temporary directory is in one of the
 run's own, which is removed at the end. A file of mockbroker that is left there fails the run: users
@@ -10,15 +15,56 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 OURS = "mockbroker-*"
 _PYTEST_ROOT = "PYTEST_DEBUG_TEMPROOT"
+_IDLE = "Trio thread "
+_THREADS = "mockbroker_threads"
 
 
-class Leftovers:
+class LeftThreads:
+    """A plugin of pytest: each process that runs tests looks at its own threads."""
+
+    def __init__(self) -> None:
+        self._seen = set(threading.enumerate())
+        self._first_seen_after: dict[threading.Thread, str] = {}
+        self.found: list[str] = []
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        for thread in threading.enumerate():
+            if thread not in self._seen:
+                self._seen.add(thread)
+                self._first_seen_after[thread] = nodeid
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        found = [
+            f"{thread.name}, first seen after {test}"
+            for thread, test in self._first_seen_after.items()
+            if thread.is_alive() and not thread.name.startswith(_IDLE)
+        ]
+        output = getattr(session.config, "workeroutput", None)
+        if output is not None:
+            output[_THREADS] = found
+            return
+        self.found += found
+        _fail_if(session, self.found)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """xdist: a worker has ended, and this process is told before its own run ends."""
+        self.found += getattr(node, "workeroutput", {}).get(_THREADS, [])
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        _tell(terminalreporter, "threads that tests left", self.found)
+
+
+class LeftFiles:
     """A plugin of pytest: the process that starts the workers makes the directory."""
 
     def __init__(self) -> None:
@@ -32,14 +78,10 @@ class Leftovers:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         self.found = sorted(each.name for each in self.directory.glob(OURS))
-        if self.found and session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        _fail_if(session, self.found)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if self.found:
-            terminalreporter.section("left in the temporary directory", red=True)
-            for name in self.found:
-                terminalreporter.line(name)
+        _tell(terminalreporter, "left in the temporary directory", self.found)
 
     def pytest_unconfigure(self) -> None:
         self._use(self._former)
@@ -53,3 +95,15 @@ class Leftovers:
             else:
                 os.environ[name] = value
         tempfile.tempdir = None  # Python looks at the environment once
+
+
+def _fail_if(session: pytest.Session, found: list[str]) -> None:
+    if found and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _tell(reporter: pytest.TerminalReporter, title: str, found: list[str]) -> None:
+    if found:
+        reporter.section(title, red=True)
+        for each in found:
+            reporter.line(each)

@@ -13,6 +13,7 @@ from mockbroker.admin.bridge import ClusterBusyError
 from mockbroker.admin.v1 import journal
 from tests.support.http import HttpClient
 from tests.support.librdkafka import TIMEOUT_S
+from tests.support.logged import logged
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +106,7 @@ def test_the_stream_waits_for_a_busy_cluster(
     finally:
         stream.close()
     assert next(busy, None) is None
-    assert [each.getMessage() for each in caplog.records if each.exc_info] == []
+    assert [each.getMessage() for each in logged(caplog) if each.exc_info] == []
 
 
 def test_waiting_counts_what_was_and_gives_up_in_time(admin: HttpClient) -> None:

@@ -12,6 +12,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from mockbroker import Cluster
 from tests.clients.secured.ways import USER, Way, by_password, every_way, principals, python
+from tests.support.kafka_python import refused_client
 
 TIMEOUT_S = 20.0
 PATIENCE_MS = (1_000, 5_000, 25_000)
@@ -76,8 +77,12 @@ def try_in_vain(config: dict[str, Any], caplog: pytest.LogCaptureFixture, *reaso
     it may not have been; so it gets more time then.
     """
     for timeout_ms in PATIENCE_MS:
-        with pytest.raises(KafkaError), caplog.at_level("WARNING", logger="kafka"):
-            KafkaAdminClient(**config, bootstrap_timeout_ms=timeout_ms)
+        with (
+            refused_client() as held,
+            pytest.raises(KafkaError),
+            caplog.at_level("WARNING", logger="kafka"),
+        ):
+            KafkaAdminClient(**config, **held, bootstrap_timeout_ms=timeout_ms)
         if any(reason in caplog.text for reason in reasons):
             return
     raise AssertionError(f"the client was not told of {reasons}: {caplog.text}")

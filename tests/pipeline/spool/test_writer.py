@@ -18,6 +18,7 @@ from mockbroker.pipeline.spool.writer import SpoolWriter
 from mockbroker.pipeline.store import StoreError
 from tests.pipeline.spool.test_reader import check_told
 from tests.support.crashing_disk import CrashingDisk, FailAt, put
+from tests.support.logged import logged
 
 
 @pytest.fixture
@@ -181,7 +182,7 @@ def test_a_disk_that_fails_at_any_operation_is_told_once(cluster, tmp_path, capl
         writer.close()
         assert writer.error is not None
         assert disk.open_files == 0
-        (line,) = [record.getMessage() for record in caplog.records]
+        (line,) = [record.getMessage() for record in logged(caplog)]
         assert str(writer.path) in line
         assert "Input/output error" in line
     assert len(refused) == 3

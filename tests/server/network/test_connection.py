@@ -37,6 +37,7 @@ from mockbroker_protocol.messages.list_groups import (
 )
 from mockbroker_protocol.messages.metadata import MetadataRequest
 from mockbroker_protocol.runtime import uvarint
+from tests.support.logged import logged
 from tests.support.waiting import wait_until
 
 TIMEOUT_S = 10.0
@@ -179,7 +180,7 @@ def test_what_kafka_would_not_answer_closes_only_that_connection(
         raw.send(data)
         assert raw.closed_without_an_answer(), name
     host, port = raw.socket.getsockname()
-    lines = [record.getMessage() for record in caplog.records]
+    lines = [record.getMessage() for record in logged(caplog)]
     assert len(lines) == 1
     assert f"{host}:{port}" in lines[0]
     other = Raw(kafka)
@@ -198,7 +199,7 @@ def test_a_request_of_too_many_elements_is_refused_before_it_is_decoded(
     with caplog.at_level(logging.WARNING, logger="mockbroker"):
         raw.send(struct.pack(">i", len(frame)) + frame)
         assert raw.closed_without_an_answer()
-    (line,) = (record.getMessage() for record in caplog.records)
+    (line,) = (record.getMessage() for record in logged(caplog))
     assert "FETCH v12: topics at byte 39: more elements than a message may have" in line
     assert "the limit is mockbroker.request.elements.max" in line
     assert kafka.server.stats.limits_exceeded == {"mockbroker.request.elements.max": 1}
@@ -231,7 +232,7 @@ def test_a_response_that_is_too_large_closes_the_connection(
     with caplog.at_level(logging.WARNING, logger="mockbroker"):
         raw.send(configs_of(*[(4, "1")] * 4_000))
         assert raw.closed_without_an_answer()
-    (line,) = (record.getMessage() for record in caplog.records)
+    (line,) = (record.getMessage() for record in logged(caplog))
     assert "DESCRIBE_CONFIGS v4: a response of " in line
     assert "the limit is mockbroker.response.bytes.max" in line
     assert kafka.server.stats.limits_exceeded == {"mockbroker.response.bytes.max": 1}
@@ -249,7 +250,7 @@ def test_a_message_that_no_string_can_carry_is_a_warning(
     _, start = decode_response_header(frame, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
     answer, _ = response_codec(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1).decode(frame, start)
     assert answer.responses[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-    (record,) = caplog.records
+    (record,) = logged(caplog)
     assert record.levelno == logging.WARNING
     assert not record.exc_info
     assert "responses[0].error_message: string of " in record.getMessage()
@@ -314,7 +315,7 @@ def test_a_handler_that_fails_is_an_unknown_server_error_to_the_client(
     response, _ = response_codec(ApiKey.LIST_GROUPS, 4).decode(frame, position)
     assert response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert raw.correlation_id() == 2
-    (record,) = [record for record in caplog.records if record.exc_info]
+    (record,) = [record for record in logged(caplog) if record.exc_info]
     assert "handling LIST_GROUPS failed" in record.getMessage()
 
 

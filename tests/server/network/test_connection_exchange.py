@@ -17,6 +17,7 @@ from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.faults.engine import FaultEngine
 from mockbroker.simulation.streams import simulated_cluster, virtual_run
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
+from tests.support.logged import logged
 
 
 class _Counting(CoreCluster):
@@ -131,4 +132,4 @@ def test_a_client_may_leave_while_its_answer_waits_for_another(
             await sim.sleep(10_000)
 
     virtual_run(main, seed=1)
-    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+    assert [record.getMessage() for record in logged(caplog) if record.exc_info] == []

@@ -27,6 +27,7 @@ from mockbroker_protocol.messages.describe_user_scram_credentials import (
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from mockbroker_protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from tests.core.security.sasl.scram_client import ScramClient
+from tests.support.logged import logged
 from tests.support.sasl import SaslConnection
 from tests.support.waiting import wait_until
 
@@ -238,7 +239,7 @@ def test_a_refusal_is_one_log_line_that_holds_no_secret(kafka, raw, caplog):
     with caplog.at_level(logging.DEBUG, logger="mockbroker"):
         raw.plain("alice", "bob-secret")
         assert raw.wait_closed()
-    (line,) = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+    (line,) = [r.getMessage() for r in logged(caplog) if r.levelno >= logging.WARNING]
     assert "failed authentication (PLAIN)" in line
     assert "-secret" not in caplog.text
 

@@ -40,6 +40,7 @@ from mockbroker.server.storage.snapshots import read_snapshot
 from mockbroker_protocol.records import Record, iter_records, split_batches
 from tests.support.librdkafka import produce
 from tests.support.life import Life
+from tests.support.logged import logged
 from tests.support.stored_clusters import Stored
 from tests.support.waiting import wait_until
 
@@ -222,7 +223,7 @@ def test_a_write_that_was_cut_off_is_told_in_one_line(directory, written, caplog
     path.write_bytes(written[:-9])
     with cluster(directory) as kafka:
         assert len(kafka.records("t")) == 9
-    (line,) = [record.getMessage() for record in caplog.records if FILE in record.getMessage()]
+    (line,) = [record.getMessage() for record in logged(caplog) if FILE in record.getMessage()]
     assert line.startswith(f"{path}: cut off at byte ")
 
 
