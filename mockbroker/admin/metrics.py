@@ -41,7 +41,7 @@ METRICS = (
     Metric("protocol_errors_total", "counter", "Connections closed for malformed requests.",
            lambda s: s.protocol_errors),
     Metric("limits_exceeded_total", "counter",
-           "Connections closed, sessions refused and waits of clients for a protective limit.",
+           "Connections, requests and batches refused, and waits, for a protective limit.",
            lambda s: s.limits_exceeded, "limit"),
     Metric("failed_authentications_total", "counter", "Failed authentications.",
            lambda s: s.failed_authentications),

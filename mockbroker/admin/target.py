@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import trio
 
-from mockbroker.core.fetching.fetch_session import PARTITIONS_MAX
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 from mockbroker_protocol import ApiKey, ErrorCode
 
@@ -34,7 +33,7 @@ class ClusterMetrics:
     bytes_out: int = 0
     protocol_errors: int = 0
     failed_authentications: int = 0
-    # connections closed beyond a protective limit, by its config
+    # what exceeded a protective limit and was refused, by its config
     limits_exceeded: Mapping[str, int] = field(default_factory=dict)
     # answered requests by API: {"PRODUCE": 3}
     requests: Mapping[str, int] = field(default_factory=dict)
@@ -101,7 +100,7 @@ class ServerTarget:
             bytes_in=stats.bytes_in,
             bytes_out=stats.bytes_out,
             protocol_errors=stats.protocol_errors,
-            limits_exceeded=stats.limits_exceeded | self._fetch_sessions_exceeded(),
+            limits_exceeded=stats.limits_exceeded | cluster.runtime.limits_exceeded,
             failed_authentications=stats.failed_authentications,
             requests={ApiKey(key).name: count for key, count in stats.requests.items()},
             throttled=cluster.replication.throttled
@@ -109,11 +108,6 @@ class ServerTarget:
             throttled_ms={} if throttling is None else dict(throttling.throttled_ms),
             groups=self._groups(),
         )
-
-    def _fetch_sessions_exceeded(self) -> dict[str, int]:
-        brokers = self._server.cluster.processes.values()
-        exceeded = sum(broker.fetch_sessions_exceeded for broker in brokers)
-        return {PARTITIONS_MAX: exceeded} if exceeded else {}
 
     def _groups(self) -> dict[str, int]:
         states: Counter[str] = Counter()

@@ -17,6 +17,14 @@ class ApiError(Exception):
         self.message = message
 
 
+class LimitError(ApiError):
+    """What a request asks for exceeds a protective limit, whose config is `limit`."""
+
+    def __init__(self, error: ErrorCode, message: str, limit: str) -> None:
+        super().__init__(error, message)
+        self.limit = limit
+
+
 class ConfigError(ValueError):
     """A config key is unknown or its value is invalid. `str()` is one line."""
 

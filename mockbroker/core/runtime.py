@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
@@ -38,6 +39,7 @@ class Runtime:
         "clock_control",
         "ids",
         "journal",
+        "limits_exceeded",
         "loads",
         "now_ms",
         "on_event",
@@ -57,6 +59,8 @@ class Runtime:
         # Controls the clock of `now_ms`; set by the server that runs the cluster.
         self.clock_control: ClockControl | None = None
         self.journal: Journal | None = None
+        # How often each protective limit was exceeded, by its config; a counter never falls.
+        self.limits_exceeded: Counter[str] = Counter()
         # The loads of coordinators that begin in the next turn, or go on in turns.
         self.loads: dict[object, Iterator[None]] = {}
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from mockbroker.core.errors import ApiError
+from mockbroker.core.errors import ApiError, LimitError
 from mockbroker.core.events import RequestUnanswered
 from mockbroker.handlers.refusals import DERIVED, Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -286,7 +286,7 @@ class RequestContext:
         """The response to a request whose handler has raised `error` (`failure_response`).
 
         The log has the traceback of a defect. A string that is too long for the response came from
-        a client: a warning says so.
+        a client: a warning says so. A limit that is exceeded is counted.
         """
         from mockbroker.handlers.error_responses import failure_response
 
@@ -294,6 +294,8 @@ class RequestContext:
         peer = self.connection.peer_at(self.broker.node_id)
         if isinstance(error, StringTooLongError):
             log.warning("%s: a response to %s: %s", peer, key.name, error)
+        elif isinstance(error, LimitError):
+            self.cluster.runtime.limits_exceeded[error.limit] += 1
         elif not isinstance(error, ApiError):
             log.error("%s: handling %s failed", peer, key.name, exc_info=error)
         return failure_response(key, self.api_version, request, error)

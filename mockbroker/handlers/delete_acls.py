@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from mockbroker.core.errors import ApiError
+from mockbroker.core.errors import ApiError, LimitError
+from mockbroker.core.limits import RESPONSE_ELEMENTS_MAX
 from mockbroker.core.replication.topic_plans import MAX_RECORDS_PER_USER_OP
 from mockbroker.core.security.acls import (
     AclBinding,
     AclFilter,
     AclOperation,
     AclPermissionType,
-    AclStore,
     PatternType,
     ResourceType,
 )
@@ -34,8 +34,6 @@ from mockbroker_protocol.messages.delete_acls import (
 
 # How many bindings are compared with filters before other requests are handled.
 COMPARED_PER_SLICE = 20_000
-# Of all filters together: the response has each, and is made in one piece.
-MATCHES_MAX = 10 * MAX_RECORDS_PER_USER_OP
 
 
 @api(
@@ -52,13 +50,18 @@ def delete_acls(
         return CLOSE_CONNECTION
     if ctx.cluster.authorizer is None:
         raise ApiError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
-    return in_slices(ctx, request, _deleted(ctx.cluster.acls, request), changes=True)
+    return in_slices(ctx, request, _deleted(ctx, request), changes=True)
 
 
 def _deleted(
-    acls: AclStore, request: DeleteAclsRequest
+    ctx: RequestContext, request: DeleteAclsRequest
 ) -> Generator[None, None, DeleteAclsResponse]:
-    """Find the matches of all filters, then delete them together."""
+    """Find the matches of all filters, then delete them together.
+
+    The response has each match of each filter, and is made in one piece.
+    """
+    acls = ctx.cluster.acls
+    matches_max = ctx.cluster.config_int(RESPONSE_ELEMENTS_MAX)
     found: list[list[AclBinding] | str] = []
     removed: dict[AclBinding, None] = {}
     compared = matches = 0
@@ -76,9 +79,11 @@ def _deleted(
                 f"Cannot remove more than {MAX_RECORDS_PER_USER_OP} acls in a single delete "
                 "operation.",
             )
-        if matches > MATCHES_MAX:
-            raise ApiError(
-                ErrorCode.INVALID_REQUEST, f"The filters match more than {MATCHES_MAX} ACLs."
+        if matches > matches_max:
+            raise LimitError(
+                ErrorCode.INVALID_REQUEST,
+                f"The filters match more than {matches_max:,} ACLs ({RESPONSE_ELEMENTS_MAX}).",
+                RESPONSE_ELEMENTS_MAX,
             )
         if compared > COMPARED_PER_SLICE:
             compared = 0

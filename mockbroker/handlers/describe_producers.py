@@ -5,7 +5,8 @@ Followers answer as well, from their own logs (`--broker-id` of kafka-transactio
 
 from __future__ import annotations
 
-from mockbroker.core.errors import ApiError
+from mockbroker.core.errors import LimitError
+from mockbroker.core.limits import RESPONSE_ELEMENTS_MAX
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.metadata.topic import why_invalid_name
 from mockbroker.core.security.acls import AclOperation
@@ -21,9 +22,6 @@ from mockbroker_protocol.messages.describe_producers import (
     TopicRequest,
     TopicResponse,
 )
-
-# Producers of partitions that a request names again. The response is made in one piece.
-REPEATED_MAX = 100_000
 
 
 @api(
@@ -45,19 +43,23 @@ def describe_producers(
 def _partitions(
     ctx: RequestContext, auth: AuthHelper, wanted: TopicRequest
 ) -> list[PartitionResponse]:
-    """The partitions of a topic. Raises ApiError if it repeats those of very many producers."""
+    """The partitions of a topic. Raises LimitError if it repeats those of very many producers.
+
+    The response is made in one piece.
+    """
     described: dict[int, PartitionResponse] = {}
-    repeated = 0
+    repeated, repeated_max = 0, ctx.cluster.config_int(RESPONSE_ELEMENTS_MAX)
     for index in wanted.partition_indexes:
         if index not in described:
             described[index] = _describe(ctx, auth, wanted.name, index)
         else:
             repeated += len(described[index].active_producers)
-            if repeated > REPEATED_MAX:
-                raise ApiError(
+            if repeated > repeated_max:
+                raise LimitError(
                     ErrorCode.INVALID_REQUEST,
-                    f"Topic {wanted.name}: partitions with more than {REPEATED_MAX} producers "
-                    "are named again.",
+                    f"Topic {wanted.name}: partitions with more than {repeated_max:,} producers "
+                    f"({RESPONSE_ELEMENTS_MAX}) are named again.",
+                    RESPONSE_ELEMENTS_MAX,
                 )
     return [described[index] for index in wanted.partition_indexes]
 

@@ -122,6 +122,8 @@ def _handle(
     topics = InternalTopics(auth, request.group_id)
 
     def done(result: StreamsResult) -> None:
+        if result.limit is not None:
+            auth.ctx.cluster.runtime.limits_exceeded[result.limit] += 1
         response = _response(result)
         if not result.missing:
             parked.complete(response)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.limits import RESPONSE_ELEMENTS_MAX
 from mockbroker.core.security.acls import (
     AclBinding,
     AclOperation,
@@ -12,7 +13,7 @@ from mockbroker.core.security.acls import (
     ResourceType,
 )
 from mockbroker.core.security.authorizer import STANDARD_AUTHORIZER
-from mockbroker.handlers.delete_acls import COMPARED_PER_SLICE, MATCHES_MAX
+from mockbroker.handlers.delete_acls import COMPARED_PER_SLICE
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.delete_acls import (
     DeleteAclsFilter,
@@ -25,10 +26,10 @@ TOO_MANY = "Cannot remove more than 10000 acls in a single delete operation."
 ALL = DeleteAclsFilter(ResourceType.TOPIC, "t", PatternType.LITERAL, None, None, 1, 1)
 
 
-def node_with(count: int) -> GroupNode:
+def node_with(count: int, **more: str) -> GroupNode:
     """A cluster with so many bindings on a topic."""
     configs = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:ANONYMOUS"}
-    node = GroupNode(configs=configs)
+    node = GroupNode(configs=configs | more)
     node.cluster.acls.add(*(binding(number) for number in range(count)))
     return node
 
@@ -78,12 +79,17 @@ def test_a_binding_that_two_filters_match_counts_once() -> None:
 
 def test_matches_are_limited_however_often_a_filter_comes() -> None:
     """Kafka has no such limit; here a response is made in one piece."""
-    node = node_with(1_000)
-    times = MATCHES_MAX // 1_000
-    results = delete(node, *[ALL] * (times + 1)).filter_results
-    assert {result.error_code for result in results} == {ErrorCode.INVALID_REQUEST}
-    assert len(node.cluster.acls) == 1_000
-    assert {result.error_code for result in delete(node, *[ALL] * times).filter_results} == {0}
+    node = node_with(10, **{RESPONSE_ELEMENTS_MAX: "50"})
+    results = delete(node, *[ALL] * 6).filter_results
+    assert {(result.error_code, result.error_message) for result in results} == {
+        (
+            ErrorCode.INVALID_REQUEST,
+            "The filters match more than 50 ACLs (mockbroker.response.elements.max).",
+        )
+    }
+    assert node.cluster.runtime.limits_exceeded == {RESPONSE_ELEMENTS_MAX: 1}
+    assert len(node.cluster.acls) == 10
+    assert {result.error_code for result in delete(node, *[ALL] * 5).filter_results} == {0}
 
 
 @pytest.mark.parametrize("filters", [1, 3 * COMPARED_PER_SLICE // 500])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.events import Event, ProducersExpired
-from mockbroker.handlers import describe_producers
+from mockbroker.core.limits import RESPONSE_ELEMENTS_MAX
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_producers import (
     DescribeProducersRequest,
@@ -87,11 +87,10 @@ def test_who_has_no_copy_tells_nothing(node, topic, index, broker, error, has_me
     assert bool(partition.error_message) is has_message
 
 
-def test_partitions_may_be_repeated_up_to_a_number_of_producers(
-    node: Node, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_partitions_may_be_repeated_up_to_a_number_of_producers() -> None:
     """Kafka has no such limit; here the response of a topic is made in one piece."""
-    monkeypatch.setattr(describe_producers, "REPEATED_MAX", 2)
+    node = Node(configs={RESPONSE_ELEMENTS_MAX: "2"})
+    node.topic()
     batch = batch_of(b"a", producer_id=7, producer_epoch=0, base_sequence=0)
     node.produced(batch, transactional_id=None)
     allowed = DescribeProducersRequest([TopicRequest("t", [0, 0, 0])])
@@ -101,5 +100,7 @@ def test_partitions_may_be_repeated_up_to_a_number_of_producers(
     (topic,) = ask(node, ApiKey.DESCRIBE_PRODUCERS, refused).topics
     assert {each.error_code for each in topic.partitions} == {ErrorCode.INVALID_REQUEST}
     assert {each.error_message for each in topic.partitions} == {
-        "Topic t: partitions with more than 2 producers are named again."
+        "Topic t: partitions with more than 2 producers (mockbroker.response.elements.max) "
+        "are named again."
     }
+    assert node.cluster.runtime.limits_exceeded == {RESPONSE_ELEMENTS_MAX: 1}

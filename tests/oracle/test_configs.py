@@ -31,6 +31,7 @@ TABLES = {
 }
 OURS = {
     "mockbroker.auto.created.at.once",
+    "mockbroker.batch.decompressed.bytes.max",
     "mockbroker.batch.records.max",
     "mockbroker.coordinator.load.ms",
     "mockbroker.failure.detection",
@@ -41,6 +42,7 @@ OURS = {
     "mockbroker.fetch.session.partitions.max",
     "mockbroker.request.elements.max",
     "mockbroker.response.bytes.max",
+    "mockbroker.response.elements.max",
     "mockbroker.streams.tasks.max",
     "mockbroker.transaction.marker.delay.ms",
     "record.validation",

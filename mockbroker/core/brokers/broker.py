@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from mockbroker.core.brokers.broker_life import RUNNING
 from mockbroker.core.brokers.client_connection import ClientConnection
 from mockbroker.core.fetching.fetch_positions import FetchPositions
+from mockbroker.core.limits import FETCH_SESSION_PARTITIONS_MAX
 from mockbroker.core.log.dirs import LogDirs
 from mockbroker.core.metadata.image import Endpoint
 
@@ -258,20 +259,16 @@ class Broker:
     def fetch_sessions(self) -> FetchSessionCache:
         """The incremental fetch sessions (KIP-227) that clients hold with this broker."""
         if self._fetch_sessions is None:
-            from mockbroker.core.fetching.fetch_session import PARTITIONS_MAX, FetchSessionCache
+            from mockbroker.core.fetching.fetch_session import FetchSessionCache
 
-            slots = self.services.configs.get_int("max.incremental.fetch.session.cache.slots")
+            configs, runtime = self.services.configs, self.services.runtime
             self._fetch_sessions = FetchSessionCache(
-                slots,
-                self.services.runtime.ids,
-                self.services.configs.get_int(PARTITIONS_MAX),
+                configs.get_int("max.incremental.fetch.session.cache.slots"),
+                runtime.ids,
+                configs.get_int(FETCH_SESSION_PARTITIONS_MAX),
+                runtime.limits_exceeded,
             )
         return self._fetch_sessions
-
-    @property
-    def fetch_sessions_exceeded(self) -> int:
-        """How many fetch sessions had no room for their partitions."""
-        return 0 if self._fetch_sessions is None else self._fetch_sessions.exceeded
 
     def __repr__(self) -> str:
         return f"Broker({self.node_id})"

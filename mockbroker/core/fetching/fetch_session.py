@@ -24,11 +24,12 @@ Source: FetchSession.scala, with one shard.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
+from mockbroker.core.limits import FETCH_SESSION_PARTITIONS_MAX
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from mockbroker.core.replication.partition import Partition
 
 NO_SESSION = 0
-PARTITIONS_MAX = "mockbroker.fetch.session.partitions.max"
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 EPOCH_MAX = 0x7FFFFFFF
@@ -267,15 +267,22 @@ class FetchSessionCache:
     """The sessions of one broker: at most `slots_max`, with `partitions_max` partitions in all.
 
     A client whose session there is no room for goes on without one. A session that outgrows the
-    room is closed: its client sends a full request. `exceeded` counts both, and no slots.
+    room is closed: its client sends a full request. `exceeded` counts both by the limit's name;
+    it does not count slots.
     """
 
     __slots__ = ("_ids", "_partitions", "_sessions", "exceeded", "partitions_max", "slots_max")
 
-    def __init__(self, slots_max: int, ids: IdSource, partitions_max: int = 1 << 31) -> None:
+    def __init__(
+        self,
+        slots_max: int,
+        ids: IdSource,
+        partitions_max: int = 1 << 31,
+        exceeded: Counter[str] | None = None,
+    ) -> None:
         self.slots_max = slots_max
         self.partitions_max = partitions_max
-        self.exceeded = 0
+        self.exceeded: Counter[str] = Counter() if exceeded is None else exceeded
         self._partitions = 0  # of all sessions
         self._ids = ids
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()  # the least recent first
@@ -306,7 +313,7 @@ class FetchSessionCache:
             self._drop(session.session_id)
             return FetchContext({}, by_id=by_id)
         if self._partitions > self.partitions_max and len(session.targets) > before:
-            self.exceeded += 1
+            self.exceeded[FETCH_SESSION_PARTITIONS_MAX] += 1
             self._drop(session.session_id)
             return FetchContext({}, error=_NOT_FOUND)
         session.epoch = next_epoch(session.epoch)
@@ -336,7 +343,7 @@ class FetchSessionCache:
         ):
             return NO_SESSION
         if self._partitions + len(targets) > self.partitions_max:
-            self.exceeded += 1
+            self.exceeded[FETCH_SESSION_PARTITIONS_MAX] += 1
             return NO_SESSION
         self._partitions += len(targets)
         session_id = self._ids.session_id()

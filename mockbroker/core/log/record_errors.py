@@ -24,13 +24,15 @@ class BatchRefusal(msgspec.Struct, frozen=True):
     """The errors of a batch that is not appended.
 
     `record_errors` are (index in the batch, message) pairs. `has_log_start_offset`: the response
-    has the log start offset; for some errors Kafka returns -1.
+    has the log start offset; for some errors Kafka returns -1. `limit` is the config of the
+    protective limit that the batch exceeds.
     """
 
     error: int
     message: str | None = None
     record_errors: RecordErrors = ()
     has_log_start_offset: bool = True
+    limit: str | None = None
 
 
 def validate_records(

@@ -14,6 +14,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from mockbroker.core.limits import (
+    BATCH_DECOMPRESSED_BYTES_MAX,
+    BATCH_RECORDS_MAX,
+    BatchLimits,
+)
 from mockbroker.core.log.record_errors import BatchRefusal, validate_records
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import (
@@ -59,6 +64,12 @@ CODEC_MAX = int(CompressionType.ZSTD)
 
 _BAD_RECORD = BatchRefusal(int(ErrorCode.INVALID_RECORD))
 _TOO_LARGE = BatchRefusal(int(ErrorCode.MESSAGE_TOO_LARGE), has_log_start_offset=False)
+_TOO_MANY_RECORDS = BatchRefusal(
+    int(ErrorCode.MESSAGE_TOO_LARGE), has_log_start_offset=False, limit=BATCH_RECORDS_MAX
+)
+_DECOMPRESSED_TOO_LARGE = BatchRefusal(
+    int(ErrorCode.MESSAGE_TOO_LARGE), has_log_start_offset=False, limit=BATCH_DECOMPRESSED_BYTES_MAX
+)
 _CORRUPT = BatchRefusal(int(ErrorCode.CORRUPT_MESSAGE), has_log_start_offset=False)
 _UNKNOWN = BatchRefusal(int(ErrorCode.UNKNOWN_SERVER_ERROR))
 RECORD_LIST_TOO_LARGE = BatchRefusal(
@@ -74,7 +85,7 @@ def validate_batch(
     *,
     topic_partition: tuple[str, int],
     walk_always: bool,
-    records_max: int,
+    limits: BatchLimits,
 ) -> memoryview | BatchRefusal:
     """The batch to append, or its errors.
 
@@ -95,8 +106,8 @@ def validate_batch(
         return _UNKNOWN
     if _is_invalid(header):
         return _BAD_RECORD
-    if header.count > records_max:
-        return _TOO_LARGE
+    if header.count > limits.records:
+        return _TOO_MANY_RECORDS
     target = TARGET_CODECS[configs.compression_type]
     if (
         size <= WALKED_BYTES_MAX
@@ -106,7 +117,7 @@ def validate_batch(
         or (not configs.log_append_time and _may_be_out_of_bounds(header, configs, now_ms))
         or (attributes & TIMESTAMP_TYPE_MASK and configs.log_append_time)
     ):
-        validated = _validate_with_records(batch, header, configs, now_ms, topic_partition)
+        validated = _validate_with_records(batch, header, configs, now_ms, topic_partition, limits)
         if isinstance(validated, BatchRefusal):
             return validated
         batch, max_timestamp = validated
@@ -127,12 +138,15 @@ def _validate_with_records(
     configs: TopicConfigs,
     now_ms: int,
     topic_partition: tuple[str, int],
+    limits: BatchLimits,
 ) -> tuple[memoryview, int] | BatchRefusal:
     """Validate the records: the batch in the topic's codec, and its actual max timestamp."""
     try:
-        summary = _walk(batch, header)
-    except (TooManyHeadersError, DecompressedTooLargeError):
-        return _TOO_LARGE
+        summary = _walk(batch, header, limits)
+    except TooManyHeadersError:
+        return _TOO_MANY_RECORDS
+    except DecompressedTooLargeError:
+        return _DECOMPRESSED_TOO_LARGE
     except InvalidRecordError:
         return _BAD_RECORD
     except CompressionError:
@@ -217,12 +231,13 @@ class _RecordSummary(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-def _walk(batch: memoryview, header: BatchHeader) -> _RecordSummary:
+def _walk(batch: memoryview, header: BatchHeader, limits: BatchLimits) -> _RecordSummary:
     """Decode all records. Raises InvalidRecordError and CompressionError."""
     latest = earliest = None
     keyless = False
     consecutive = True
-    for index, span in enumerate(scan_records(batch_payload(header, batch), header.count)):
+    payload = batch_payload(header, batch, decompressed_bytes_max=limits.decompressed_bytes)
+    for index, span in enumerate(scan_records(payload, header.count, headers_max=limits.records)):
         delta = span.timestamp_delta
         if latest is None or earliest is None:
             latest = earliest = delta

@@ -253,7 +253,7 @@ class Partition:
             now_ms,
             topic_partition=(topic.name, self.index),
             walk_always=self._host.walks_all_records,
-            records_max=self._host.batch_records_max,
+            limits=self._host.batch_limits,
         )
         if isinstance(valid, BatchRefusal):
             return self._refused(valid)
@@ -266,6 +266,8 @@ class Partition:
         return self._write(valid, header, now_ms, now_ms if configs.log_append_time else -1)
 
     def _refused(self, refusal: BatchRefusal) -> AppendResult:
+        if refusal.limit is not None:
+            self._host.runtime.limits_exceeded[refusal.limit] += 1
         log_start = self.log.start_offset if refusal.has_log_start_offset else -1
         return AppendResult(refusal.error, log_start_offset=log_start, refusal=refusal)
 

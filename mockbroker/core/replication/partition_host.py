@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from mockbroker.core.configs.values import ClusterConfigs
+    from mockbroker.core.limits import BatchLimits
     from mockbroker.core.replication.partition import Partition
     from mockbroker.core.replication.replica import FollowerState
     from mockbroker.core.runtime import Runtime
@@ -51,7 +52,7 @@ class PartitionHost(Protocol):
     """The environment of all partitions (ReplicaManager)."""
 
     walks_all_records: bool
-    batch_records_max: int
+    batch_limits: BatchLimits
     recorder: PartitionRecorder | None
 
     @property

@@ -23,6 +23,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.brokers.broker_life import RUNNING
 from mockbroker.core.events import FollowerFetched, LogTruncated
+from mockbroker.core.limits import (
+    BATCH_DECOMPRESSED_BYTES_MAX,
+    BATCH_RECORDS_MAX,
+    BatchLimits,
+)
 from mockbroker.core.log.emitters import emit_watermark
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.quotas.replication import ReplicationQuota, Side
@@ -85,7 +90,7 @@ class ReplicaManager:
         "_limited",
         "_quotas",
         "_stepwise",
-        "batch_records_max",
+        "batch_limits",
         "configs",
         "log_manager",
         "metadata",
@@ -108,7 +113,10 @@ class ReplicaManager:
         # Whether appends read every record even where headers suffice.
         self.walks_all_records = self.configs.get("record.validation") == "always"
         # Of one batch. A producer splits its batch after MESSAGE_TOO_LARGE.
-        self.batch_records_max = self.configs.get_int("mockbroker.batch.records.max")
+        self.batch_limits = BatchLimits(
+            self.configs.get_int(BATCH_RECORDS_MAX),
+            self.configs.get_int(BATCH_DECOMPRESSED_BYTES_MAX),
+        )
         # Partitions whose leaders have followers with a log of their own.
         self._leading: dict[Partition, LeaderReplication] = {}
         self._stepwise: bool = self.configs.get("mockbroker.replication") == STEPWISE

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from mockbroker.core.limits import REQUEST_ELEMENTS_MAX, RESPONSE_BYTES_MAX
 from mockbroker.handlers.api_versions import unsupported_version_response
 from mockbroker.handlers.base import (
     NO_RESPONSE,
@@ -33,8 +34,6 @@ from mockbroker.handlers.rows import perform
 from mockbroker.handlers.throttling import RequestUsage, record_and_throttle
 from mockbroker.server.network.frame_reader import (
     REQUEST_BYTES_MAX,
-    REQUEST_ELEMENTS_MAX,
-    RESPONSE_BYTES_MAX,
     FrameReader,
     InvalidReceiveError,
     LimitExceededError,

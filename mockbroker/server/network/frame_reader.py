@@ -21,8 +21,6 @@ TLS_CLIENT_HELLO = 0x1603
 
 
 REQUEST_BYTES_MAX = "socket.request.max.bytes"
-REQUEST_ELEMENTS_MAX = "mockbroker.request.elements.max"
-RESPONSE_BYTES_MAX = "mockbroker.response.bytes.max"
 _SIZE = struct.Struct(">i").unpack_from
 
 

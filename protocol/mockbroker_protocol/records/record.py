@@ -180,7 +180,7 @@ def _scan_record(data: bytes, start: int, headers_left: int) -> RecordSpan:
         if count < 0 or count > end - at:
             raise InvalidRecordError(pos, f"header count {count}")
         if count > headers_left:
-            raise TooManyHeadersError(pos, f"a batch of more than {HEADERS_MAX} headers")
+            raise TooManyHeadersError(pos, "a batch of too many headers")
         headers, pos = _read_headers(data, at, end, count)
         if pos != end:
             raise InvalidRecordError(
@@ -199,14 +199,16 @@ def _scan_record(data: bytes, start: int, headers_left: int) -> RecordSpan:
     )
 
 
-def scan_records(payload: bytes, count: int) -> Iterator[RecordSpan]:
+def scan_records(
+    payload: bytes, count: int, *, headers_max: int = HEADERS_MAX
+) -> Iterator[RecordSpan]:
     """Walk the `count` records of a decompressed payload, one at a time.
 
     Raises `InvalidRecordError` when there are fewer or more bytes than the records take, or when a
-    record's own lengths disagree; `TooManyHeadersError` above `HEADERS_MAX` headers in all.
+    record's own lengths disagree; `TooManyHeadersError` above `headers_max` headers in all.
     """
     pos = 0
-    headers_left = HEADERS_MAX
+    headers_left = headers_max
     for index in range(count):
         if pos >= len(payload):
             raise InvalidRecordError(pos, f"the batch ends after {index} of its {count} records")

@@ -11,6 +11,7 @@ from mockbroker.core.fetching.fetch_session import (
     next_epoch,
 )
 from mockbroker.core.ids import IdSource
+from mockbroker.core.limits import FETCH_SESSION_PARTITIONS_MAX
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.fetch import (
     FetchPartition,
@@ -177,7 +178,7 @@ def test_sessions_beyond_the_room_for_partitions_are_refused_or_closed():
     assert begin(sessions, 0) == 0
     assert error_of(sessions, request(first, 1, 0, 0, 0, 0)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     assert begin(sessions, 0, 0, 0) != 0
-    assert sessions.exceeded == 2
+    assert sessions.exceeded == {FETCH_SESSION_PARTITIONS_MAX: 2}
     assert len(offsets_of(sessions, request(second, 1, 5))) == 2
     assert len(offsets_of(sessions, request(second, 2, forget=(0,)))) == 1
     assert begin(sessions, 0) != 0

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from mockbroker.core.limits import BATCH_DECOMPRESSED_BYTES_MAX, BATCH_RECORDS_MAX, BatchLimits
 from mockbroker.core.log import validation
 from mockbroker.core.log.record_errors import BatchRefusal
 from mockbroker.core.log.validation import validate_batch
@@ -15,13 +16,13 @@ from mockbroker_protocol.records import (
     CompressionType,
     Record,
     TimestampType,
+    batch_payload,
     build_batch,
     crc_matches,
     iter_records,
     update_crc,
 )
 from mockbroker_protocol.records.compression import DECOMPRESSED_BYTES_MAX
-from mockbroker_protocol.records.record import HEADERS_MAX
 from tests.support.requests import NOW_MS, Node, batch_of, timed_batch
 
 HOUR_MS = 3_600_000
@@ -29,7 +30,12 @@ LARGE = random.Random(3).randbytes(2000)  # stays large when compressed
 
 
 def judge(
-    batch: bytearray, *, walk_always: bool = False, records_max: int = 1_000, **configs: str
+    batch: bytearray,
+    *,
+    walk_always: bool = False,
+    records_max: int = 1_000,
+    decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX,
+    **configs: str,
 ) -> memoryview | BatchRefusal:
     partition = Node().topic(**configs)
     view = memoryview(batch)
@@ -40,7 +46,7 @@ def judge(
         NOW_MS,
         topic_partition=("t", 0),
         walk_always=walk_always,
-        records_max=records_max,
+        limits=BatchLimits(records_max, decompressed_bytes_max),
     )
 
 
@@ -125,7 +131,9 @@ def test_an_unassigned_codec_is_an_unknown_server_error():
 def test_a_batch_of_more_records_than_allowed_is_too_large():
     """The producer splits it."""
     batch = batch_of(*[b"v"] * 3)
-    assert error_of(bytearray(batch), records_max=2) is ErrorCode.MESSAGE_TOO_LARGE
+    verdict = refused(bytearray(batch), records_max=2)
+    assert verdict.error == ErrorCode.MESSAGE_TOO_LARGE
+    assert verdict.limit == BATCH_RECORDS_MAX
     accepted(batch, records_max=3)
 
 
@@ -133,13 +141,32 @@ def test_a_batch_of_more_records_than_allowed_is_too_large():
 def test_a_batch_that_expands_beyond_the_limit_is_too_large_where_it_is_opened(codec):
     batch = batch_of(bytes(DECOMPRESSED_BYTES_MAX), codec=codec)
     assert len(batch) < DECOMPRESSED_BYTES_MAX // 500
-    assert error_of(batch, compression_type="snappy") is ErrorCode.MESSAGE_TOO_LARGE
+    verdict = refused(batch, compression_type="snappy")
+    assert verdict.error == ErrorCode.MESSAGE_TOO_LARGE
+    assert verdict.limit == BATCH_DECOMPRESSED_BYTES_MAX
 
 
-def test_records_of_too_many_headers_are_too_large_where_they_are_opened():
-    headers = (("", None),) * (HEADERS_MAX + 1)
-    batch = build_batch([Record(0, NOW_MS, b"k", None, headers)], codec=CompressionType.GZIP)
-    assert error_of(batch, compression_type="snappy") is ErrorCode.MESSAGE_TOO_LARGE
+def test_the_limit_of_decompressed_bytes_is_that_of_the_config():
+    batch = batch_of(bytes(900), codec=CompressionType.GZIP)
+    payload = len(batch_payload(BatchHeader(batch), batch))
+    accepted(bytearray(batch), decompressed_bytes_max=payload)
+    verdict = refused(batch, decompressed_bytes_max=payload - 1)
+    assert (verdict.error, verdict.has_log_start_offset) == (ErrorCode.MESSAGE_TOO_LARGE, False)
+    assert verdict.limit == BATCH_DECOMPRESSED_BYTES_MAX
+
+
+def test_records_may_have_as_many_headers_in_all_as_a_batch_may_have_records():
+    """They count where the records are opened."""
+    for count, limit in ((3, None), (4, BATCH_RECORDS_MAX)):
+        headers = (("", None),) * (count - 1)
+        records = [
+            Record(0, NOW_MS, b"k", None, headers),
+            Record(1, NOW_MS, b"k", None, (("", None),)),
+        ]
+        verdict = judge(build_batch(records), records_max=3)
+        found = verdict if isinstance(verdict, BatchRefusal) else None
+        assert (found and found.limit) == limit
+        assert (found is None) or found.error == ErrorCode.MESSAGE_TOO_LARGE
 
 
 # -- records ---------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from functools import cached_property
 
 from mockbroker.core.configs.values import TopicConfigs
 from mockbroker.core.errors import ApiError
+from mockbroker.core.limits import BatchLimits
 from mockbroker.core.log.validation import validate_batch
 from mockbroker.handlers.produce_records import open_records
 from mockbroker_protocol.explain_records import explain_batches
@@ -158,7 +159,7 @@ class Batches(Target):
                 NOW_MS,
                 topic_partition=("t", 0),
                 walk_always=True,
-                records_max=RECORDS_MAX,
+                limits=BatchLimits(RECORDS_MAX, DECOMPRESSED_BYTES_MAX),
             )
 
     def memory_bytes_max(self, data: bytes) -> int:

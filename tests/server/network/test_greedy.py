@@ -208,7 +208,8 @@ def test_giant_fetch_sessions_are_refused_and_counted():
             answer = client.send(request, 12)
             assert answer.error_code == 0
             assert bool(answer.session_id) is has_session
-        assert kafka.call(lambda cluster: cluster.brokers[1].fetch_sessions_exceeded) == 1
+        exceeded = kafka.call(lambda cluster: dict(cluster.runtime.limits_exceeded))
+        assert exceeded == {"mockbroker.fetch.session.partitions.max": 1}
 
 
 @pytest.mark.slow

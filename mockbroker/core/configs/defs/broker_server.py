@@ -13,6 +13,7 @@ from mockbroker.core.configs.defs.kinds import (
     STRING,
     ConfigDef,
     at_least,
+    between,
     cluster_wide,
     internal,
     list_of,
@@ -23,6 +24,15 @@ from mockbroker.core.configs.differences import (
     AUTO_CREATED_AT_ONCE,
     FAILURE_DETECTION,
     FETCH_YIELDS,
+)
+from mockbroker.core.limits import (
+    BATCH_DECOMPRESSED_BYTES_MAX,
+    BATCH_RECORDS_MAX,
+    FETCH_SESSION_PARTITIONS_MAX,
+    REQUEST_ELEMENTS_MAX,
+    RESPONSE_BYTES_MAX,
+    RESPONSE_ELEMENTS_MAX,
+    STREAMS_TASKS_MAX,
 )
 
 SERVER: tuple[ConfigDef, ...] = (
@@ -73,8 +83,9 @@ SERVER: tuple[ConfigDef, ...] = (
     ConfigDef("metrics.sample.window.ms", LONG, "30000", at_least(1)),
     # Our own, not Kafka's: whether the Metadata that creates a topic has it in its answer,
     ConfigDef(AUTO_CREATED_AT_ONCE, BOOLEAN, "true", internal=True, mode=CLUSTER_WIDE),
-    # how many records a batch may have,
-    internal("mockbroker.batch.records.max", INT, "100000", at_least(1)),
+    # how many records, and how many headers, a batch may have, and how many bytes decompressed,
+    internal(BATCH_RECORDS_MAX, INT, "100000", at_least(1)),
+    internal(BATCH_DECOMPRESSED_BYTES_MAX, INT, "33554432", between(1, 33554432)),
     # how long a coordinator reads its log when it takes over,
     internal("mockbroker.coordinator.load.ms", INT, "0", at_least(0)),
     # when the controller notices that a broker has failed,
@@ -94,12 +105,14 @@ SERVER: tuple[ConfigDef, ...] = (
     internal("mockbroker.replication", STRING, "direct", one_of("direct", "stepwise")),
     internal("mockbroker.replication.truncation", STRING, "fetch", one_of("fetch", "epoch", "hw")),
     # How many partitions the fetch sessions of one broker may have together.
-    internal("mockbroker.fetch.session.partitions.max", INT, "250000", at_least(0)),
+    internal(FETCH_SESSION_PARTITIONS_MAX, INT, "250000", at_least(0)),
     # How many elements the arrays and tagged sections of one request may have together.
-    internal("mockbroker.request.elements.max", INT, "20000", at_least(1)),
+    internal(REQUEST_ELEMENTS_MAX, INT, "20000", at_least(1)),
     # How many tasks the topology of a streams group may have.
-    internal("mockbroker.streams.tasks.max", INT, "50000", at_least(1)),
-    internal("mockbroker.response.bytes.max", INT, "104857600", at_least(1)),
+    internal(STREAMS_TASKS_MAX, INT, "50000", at_least(1)),
+    # How large a response may be, and how many elements if it is made in one piece.
+    internal(RESPONSE_BYTES_MAX, INT, "104857600", at_least(1)),
+    internal(RESPONSE_ELEMENTS_MAX, INT, "100000", at_least(1)),
     # How long the markers of a transaction take, each after the one before.
     internal("mockbroker.transaction.marker.delay.ms", INT, "0", at_least(0)),
     ConfigDef("node.id", INT, None, at_least(0)),

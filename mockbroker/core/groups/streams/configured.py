@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from mockbroker.core.errors import ApiError
+from mockbroker.core.errors import ApiError, LimitError
 from mockbroker.core.groups.streams.copartitioning import enforce_copartitioning
 from mockbroker.core.groups.streams.faults import TopicConfigurationError
 from mockbroker.core.groups.streams.states import StatusCode
 from mockbroker.core.groups.streams.topology import InternalTopic, Subtopology, Topology
 from mockbroker.core.hashing.java_hash import string_hash
 from mockbroker.core.hashing.java_hash_map import hash_order
+from mockbroker.core.limits import STREAMS_TASKS_MAX
 from mockbroker_protocol import ErrorCode
 
 DEFAULT_REPLICATION = -1
-STREAMS_TASKS_MAX = "mockbroker.streams.tasks.max"
 SHOWN_TOPICS_MAX = 3
 
 # The number of partitions of a topic that exists, else None.
@@ -96,9 +96,10 @@ def _check_tasks(subtopologies: Mapping[str, ConfiguredSubtopology], tasks_max: 
     """Each subtopology has a task for each partition: few topics may make very many tasks."""
     tasks = sum(each.tasks for each in subtopologies.values())
     if tasks > tasks_max:
-        raise ApiError(
+        raise LimitError(
             ErrorCode.STREAMS_INVALID_TOPOLOGY,
             f"The topology has {tasks:,} tasks; {STREAMS_TASKS_MAX} is {tasks_max:,}.",
+            STREAMS_TASKS_MAX,
         )
 
 

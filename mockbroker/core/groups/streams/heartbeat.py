@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from mockbroker.core.errors import ApiError
+from mockbroker.core.errors import ApiError, LimitError
 from mockbroker.core.groups.events import Reply
 from mockbroker.core.groups.modern.events import (
     JOIN_EPOCH,
@@ -84,7 +84,8 @@ def on_heartbeat(group: StreamsGroup, heartbeat: StreamsHeartbeat, now_ms: int) 
         result = _result(group, heartbeat, update)
     except ApiError as error:
         group.request_metadata_refresh()
-        result = StreamsResult(error=error.error, message=error.message)
+        limit = error.limit if isinstance(error, LimitError) else None
+        result = StreamsResult(error=error.error, message=error.message, limit=limit)
         group.effects.append(Reply(heartbeat.callback, result))
         return
     if heartbeat.shutdown and group.shutdown_by is None:

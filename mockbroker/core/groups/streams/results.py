@@ -31,7 +31,8 @@ class EndpointPartitions(NamedTuple):
 
 class StreamsResult(msgspec.Struct, frozen=True, kw_only=True):
     """`assigned` are active, standby and warm-up tasks, None if they are unchanged; so for
-    `endpoints`. `missing` are internal topics that the broker must create.
+    `endpoints`. `missing` are internal topics that the broker must create. `limit`
+    is the config of the protective limit that a refused member's topology exceeds.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -44,3 +45,4 @@ class StreamsResult(msgspec.Struct, frozen=True, kw_only=True):
     endpoint_epoch: int = 0
     endpoints: tuple[EndpointPartitions, ...] | None = None
     missing: tuple[CreatableTopic, ...] = ()
+    limit: str | None = None

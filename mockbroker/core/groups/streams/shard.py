@@ -16,11 +16,7 @@ from mockbroker.core.groups.modern.runner import ModernRunner, Observed, group_i
 from mockbroker.core.groups.records import KeyValue
 from mockbroker.core.groups.runner import Assignments, ignore_result
 from mockbroker.core.groups.streams.assigning import active_tasks
-from mockbroker.core.groups.streams.configured import (
-    STREAMS_TASKS_MAX,
-    CreatableTopic,
-    configure,
-)
+from mockbroker.core.groups.streams.configured import CreatableTopic, configure
 from mockbroker.core.groups.streams.emitters import emit_statuses, emit_tasks
 from mockbroker.core.groups.streams.events import Effect, SentTopology, StreamsLeave
 from mockbroker.core.groups.streams.group import StreamsGroup, StreamsSettings
@@ -28,6 +24,7 @@ from mockbroker.core.groups.streams.machine import handle
 from mockbroker.core.groups.streams.results import StreamsResult
 from mockbroker.core.groups.streams.tasks import Tasks
 from mockbroker.core.groups.streams.topology import new_topology
+from mockbroker.core.limits import STREAMS_TASKS_MAX
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from mockbroker.core.errors import ApiError
+from mockbroker.core.errors import ApiError, LimitError
 from mockbroker.core.groups.streams.configured import (
     ConfiguredTopology,
     CreatableTopic,
@@ -19,6 +19,7 @@ from mockbroker.core.groups.streams.topology import (
     Topology,
     new_topology,
 )
+from mockbroker.core.limits import STREAMS_TASKS_MAX
 from mockbroker_protocol import ErrorCode
 
 Found = Callable[[str], int | None]
@@ -48,8 +49,9 @@ def test_more_tasks_than_the_limit_are_refused() -> None:
     reading_it = tuple(Subtopology(str(n), source_topics=("in",)) for n in range(4))
     topology = new_topology(0, reading_it)
     assert compared(topology, topics(**{"in": 25})).is_ready
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(LimitError) as refused:
         compared(topology, topics(**{"in": 26}))
+    assert refused.value.limit == STREAMS_TASKS_MAX
     assert refused.value.error == ErrorCode.STREAMS_INVALID_TOPOLOGY
     assert refused.value.message == (
         "The topology has 104 tasks; mockbroker.streams.tasks.max is 100."
