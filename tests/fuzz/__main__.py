@@ -1,6 +1,6 @@
 """Run hostile inputs through every target.
 
-python -m tests.fuzz [--inputs 300000] [--seed 0] [--jobs 2] [--target NAME]
+python -m tests.fuzz [--inputs 300000] [--seed 0] [--jobs 2] [--target NAME] [--resume]
 python -m tests.fuzz --target NAME --input NUMBER
 python -m tests.fuzz --target NAME --file build/fuzz/NAME-NUMBER.bin
 """
@@ -10,60 +10,80 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from tests.fuzz.engine import (
-    FINDINGS,
-    SEED_STRIDE,
-    Finding,
-    finding,
-    judged,
-)
+from tests.fuzz.engine import FINDINGS, SEED_STRIDE, Finding, finding, judged
 from tests.fuzz.processes import prepare, run_batch
+from tests.fuzz.progress import Progress, code_hash
 from tests.fuzz.targets.all import SHARES, TARGETS
 from tests.fuzz.work import WORK_MS_MAX, slowness
 
 INPUTS = 300_000
 BATCH = 2_000  # inputs that a process runs at a time
 FINDINGS_MAX = 20
+BATCHES_BETWEEN_SAVES = 20
 PROGRESS = 1_000_000  # inputs after which a long run says how far it is
 
 
-def main() -> int:
-    asked = _parser().parse_args()
+def main(arguments: Sequence[str] | None = None) -> int:
+    asked = _parser().parse_args(arguments)
     if asked.input is not None or asked.file is not None:
         return _replay(asked.target[0], asked.input, asked.file)
     names = asked.target or list(TARGETS)
-    found: dict[tuple[str, str], Finding] = {}
-    more = 0
-    started = time.perf_counter()
-    batches = list(_batches(names, asked.inputs, asked.seed))
-    run: dict[str, tuple[int, float]] = {}
-    whole = sum(count for _, _, count in batches)
-    total = 0
-    with ProcessPoolExecutor(asked.jobs, get_context("spawn"), initializer=prepare) as pool:
-        for name, count, cpu_s, findings in pool.map(run_batch, batches):
-            before = run.get(name, (0, 0.0))
-            run[name] = (before[0] + count, before[1] + cpu_s)
-            total += count
-            if total // PROGRESS > (total - count) // PROGRESS:
-                took_s = time.perf_counter() - started
-                _say(f"{total:,} of {whole:,} inputs in {took_s:.0f} s, {len(found)} findings")
-            for each in findings:
-                if (each.target, each.kind) in found or len(found) >= FINDINGS_MAX:
-                    more += 1
-                else:
-                    found[each.target, each.kind] = each
-                    _say(f"{_written(each)}\n")
-    for name, (count, cpu_s) in run.items():
-        _say(f"{name}: {count:,} inputs, {cpu_s:.1f} s of CPU time")
-    _say(f"{total:,} inputs of seed {asked.seed} in {time.perf_counter() - started:.0f} s")
-    if found:
-        _say(f"{len(found)} findings in {FINDINGS}, and {more} more of the same kinds")
-    return 1 if found else 0
+    run = Progress(names=names, inputs=asked.inputs, seed=asked.seed, code=code_hash())
+    if asked.resume:
+        try:
+            run = run.resumed()
+        except ValueError as error:
+            _say(str(error))
+            return 2
+        _say(f"{run.total:,} inputs are done")
+    try:
+        _run(run, asked.jobs)
+    except KeyboardInterrupt:
+        _say(f"stopped after {run.total:,} inputs; the same command with --resume goes on")
+        return 130
+    for name, each in run.targets.items():
+        _say(f"{name}: {each.inputs:,} inputs, {each.cpu_s:.1f} s of CPU time")
+    _say(f"{run.total:,} inputs of seed {run.seed} in {run.took_s:.0f} s")
+    if run.findings:
+        found = len(run.findings)
+        _say(f"{found} findings in {FINDINGS}, and {run.more_findings} more of the same kinds")
+    return 1 if run.findings else 0
+
+
+def _run(run: Progress, jobs: int) -> None:
+    """Run the batches that are left."""
+    batches = list(_batches(run.names, run.inputs, run.seed))
+    whole = sum(count * TARGETS[name].cost() for name, _, count in batches)
+    started_s = time.perf_counter() - run.took_s
+    with ProcessPoolExecutor(jobs, get_context("spawn"), initializer=prepare) as pool:
+        try:
+            for name, count, cpu_s, findings in pool.map(run_batch, batches[run.batches :]):
+                for each in findings:
+                    if (each.target, each.kind) in run.findings or (
+                        len(run.findings) >= FINDINGS_MAX
+                    ):
+                        run.more_findings += 1
+                    else:
+                        run.findings.append((each.target, each.kind))
+                        _say(f"{_written(each)}\n")
+                before = run.total
+                run.add(name, count, cpu_s)
+                run.took_s = time.perf_counter() - started_s
+                if run.total // PROGRESS > before // PROGRESS:
+                    _say(
+                        f"{run.total:,} of {whole:,} inputs in {run.took_s:.0f} s, "
+                        f"{len(run.findings)} findings"
+                    )
+                if run.batches % BATCHES_BETWEEN_SAVES == 0:
+                    run.save()
+        finally:
+            run.save()
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -74,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="another one makes other inputs")
     parser.add_argument("--jobs", type=int, default=2, help="how many processes")
     parser.add_argument("--target", action="append", default=[], choices=list(TARGETS))
+    parser.add_argument("--resume", action="store_true", help="go on with a run that was stopped")
     parser.add_argument("--input", type=int, help="replay the input of this number")
     parser.add_argument("--file", type=Path, help="replay the input in this file")
     return parser

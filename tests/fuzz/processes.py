@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import resource
+import signal
+import threading
 import time
+from multiprocessing import parent_process
+from multiprocessing.process import BaseProcess
 
 from tests.fuzz.engine import Finding, run_inputs, shrunk
 from tests.fuzz.targets.all import TARGETS
@@ -15,11 +20,24 @@ MEMORY_BYTES_MAX = 4 << 30
 
 
 def prepare() -> None:
-    """Limit the memory of this process, and leave what brokers log to the targets."""
+    """Limit the memory of this process, and leave what brokers log to the targets.
+
+    The process ends with the run that has started it, which is who is interrupted at a terminal.
+    """
+    parent = parent_process()
+    if parent is not None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
     logging.getLogger("mockbroker").propagate = False
     logging.getLogger("mockbroker").addHandler(logging.NullHandler())
     gc.freeze()
+
+
+def _end_after(parent: BaseProcess) -> None:
+    """A killed run cannot tell its processes to end."""
+    parent.join()
+    os._exit(1)
 
 
 def run_batch(batch: tuple[str, int, int]) -> tuple[str, int, float, list[Finding]]:
