@@ -24,7 +24,6 @@ from tests.fuzz.work import WORK_MS_MAX, slowness
 INPUTS = 300_000
 BATCH = 2_000  # inputs that a process runs at a time
 FINDINGS_MAX = 20
-BATCHES_BETWEEN_SAVES = 20
 PROGRESS = 1_000_000  # inputs after which a long run says how far it is
 
 
@@ -79,10 +78,8 @@ def _run(run: Progress, jobs: int) -> None:
                         f"{run.total:,} of {whole:,} inputs in {run.took_s:.0f} s, "
                         f"{len(run.findings)} findings"
                     )
-                if run.batches % BATCHES_BETWEEN_SAVES == 0:
-                    run.save()
+                run.save()
         finally:
-            run.save()
             pool.shutdown(wait=False, cancel_futures=True)
 
 
