@@ -22,7 +22,7 @@ from mockbroker.server.clock.adjustable_clock import AdjustableClock
 from mockbroker.server.clock.cluster_clock import adjustable_clock
 from mockbroker.server.cluster_server import ClusterServer, open_server
 from mockbroker.server.config import ServerConfig
-from mockbroker.server.network.acceptor import SocketAcceptor, SocketNetwork
+from mockbroker.server.network.fresh_ports import FreshPorts
 from mockbroker.server.network.socket_server import Trace
 
 if TYPE_CHECKING:
@@ -33,11 +33,6 @@ T = TypeVar("T")
 
 # The time after which a stopping cluster counts as hanging.
 STOP_TIMEOUT_S = 30.0
-# The number of ports that are not used again: an open client may still connect to them.
-PORTS_AVOIDED_MAX = 3000
-
-# The ports of all clusters in threads of this process, the latest last.
-_recent_ports: dict[int, None] = {}
 
 
 class Start(NamedTuple):
@@ -46,45 +41,6 @@ class Start(NamedTuple):
     config: ServerConfig
     journal_dir: Path | None = None
     trace: Trace | None = None
-
-
-class FreshPorts(SocketNetwork):
-    """TCP with free ports that no cluster of this process had lately.
-
-    The n-th free port is the n-th of `ports`, if there is one; otherwise it is added there.
-    """
-
-    def __init__(self, ports: list[int]) -> None:
-        super().__init__()
-        self._ports = ports
-        self._asked = 0
-
-    def listen(self, host: str, port: int) -> SocketAcceptor:
-        """As `ListenerNetwork.listen`."""
-        if port:
-            return super().listen(host, port)
-        self._asked += 1
-        if self._asked <= len(self._ports):
-            return super().listen(host, self._ports[self._asked - 1])
-        acceptor = self._listen_afresh(host)
-        self._ports.append(acceptor.port)
-        return acceptor
-
-    def _listen_afresh(self, host: str) -> SocketAcceptor:
-        used: list[SocketAcceptor] = []  # open meanwhile, so that they are not found again
-        try:
-            while True:
-                acceptor = super().listen(host, 0)
-                if acceptor.port not in _recent_ports:
-                    break
-                used.append(acceptor)
-        finally:
-            for each in used:
-                each.close()
-        _recent_ports[acceptor.port] = None
-        if len(_recent_ports) > PORTS_AVOIDED_MAX:
-            del _recent_ports[next(iter(_recent_ports))]
-        return acceptor
 
 
 class ClusterThread:

@@ -27,8 +27,9 @@ from mockbroker.handlers.base import ConnectionInfo
 from mockbroker.server.clock.clock_control import RunClock
 from mockbroker.server.clock.cluster_clock import ClusterClock, Timekeeper, adjustable_clock
 from mockbroker.server.config import ListenerSpec, ServerConfig, ServerError
-from mockbroker.server.network.acceptor import AcceptedTransport, ListenerNetwork, SocketNetwork
+from mockbroker.server.network.acceptor import AcceptedTransport, ListenerNetwork
 from mockbroker.server.network.connection import Connection
+from mockbroker.server.network.fresh_ports import FreshPorts
 from mockbroker.server.network.socket_server import ServedConnection, SocketServer, Trace
 from mockbroker.server.network.stats import Stats
 from mockbroker.server.network.transport import Transport
@@ -78,7 +79,7 @@ class ClusterServer:
         self.timekeeper = Timekeeper(
             self.cluster.runtime.timers, self.clock, self._extend_connected_sessions
         )
-        self._network = SocketNetwork() if network is None else network
+        self._network = FreshPorts() if network is None else network
         self._trace = trace
         self.socket_servers = {
             broker.node_id: self._socket_server(broker, index)

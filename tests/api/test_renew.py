@@ -11,12 +11,12 @@ import trio
 from confluent_kafka import Consumer, Producer
 
 from mockbroker import Cluster
-from mockbroker.api import thread as cluster_thread
 from mockbroker.api.transport import ClusterError
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.image import ClusterImage
 from mockbroker.server.config import ServerError
+from mockbroker.server.network.acceptor import SocketNetwork
 from tests.support.librdkafka import TIMEOUT_S
 
 
@@ -90,14 +90,14 @@ def test_a_port_that_was_used_lately_is_passed_over(monkeypatch: pytest.MonkeyPa
     """The operating system may name it again."""
     with Cluster(brokers=1) as kafka:
         [port] = ports(kafka)
-    listen = cluster_thread.SocketNetwork.listen
+    listen = SocketNetwork.listen
     asked = []
 
     def first_the_same(self, host: str, wanted: int):
         asked.append(wanted)
         return listen(self, host, port if len(asked) == 1 else wanted)
 
-    monkeypatch.setattr(cluster_thread.SocketNetwork, "listen", first_the_same)
+    monkeypatch.setattr(SocketNetwork, "listen", first_the_same)
     with Cluster(brokers=1) as kafka:
         assert ports(kafka) != {port}
     assert set(asked) == {0}

@@ -76,8 +76,10 @@ def test_it_starts_none():
 """
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
-@pytest.mark.parametrize(("name", "code"), [("a client", 1), ("Trio thread 7", 0)])
+@pytest.mark.parametrize(
+    ("workers", "name", "code"),
+    [("0", "a client", 1), ("2", "a client", 1), ("2", "Trio thread 7", 0)],
+)
 def test_a_thread_that_outlives_the_fixtures_fails_the_run(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str, name: str, code: int
 ) -> None:
@@ -89,3 +91,31 @@ def test_a_thread_that_outlives_the_fixtures_fails_the_run(
     assert result.ret == code
     told = "a client, first seen after test_threads.py::test_it_starts_a_thread"
     assert (told in result.outlines) == bool(code)
+
+
+LASTING = """
+import importlib.util
+import pathlib
+import threading
+
+def test_it_starts_a_thread():
+    path = pathlib.Path(__file__).with_name({folder!r}) / "gateway.py"
+    path.parent.mkdir()
+    path.write_text("def run(event): event.wait()")
+    spec = importlib.util.spec_from_file_location("gateway", path)
+    gateway = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(gateway)
+    threading.Thread(target=gateway.run, args=(threading.Event(),), daemon=True).start()
+"""
+
+
+@pytest.mark.parametrize(("folder", "code"), [("py4j", 0), ("py4", 1)])
+def test_threads_of_the_gateway_to_spark_may_last(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, folder: str, code: int
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makeconftest(CONFTEST)
+    pytester.makepyfile(test_threads=LASTING.format(folder=folder))
+    result = pytester.runpytest_subprocess("-n", "0", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1)
+    assert result.ret == code

@@ -3,7 +3,7 @@
 A thread that outlives its test goes on in the tests that come after it on the same worker: a client
 that was never closed looks for its brokers there, and its log becomes theirs. So a thread that is
 alive at the end of a run, when each fixture is closed, fails the run. Trio's idle threads end by
-themselves.
+themselves, and those of py4j end with Spark's JVM, which serves all tests of the process.
 
 Everything that the tests and their processes make in the temporary directory is in one of the
 run's own, which is removed at the end. A file of mockbroker that is left there fails the run: users
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 import threading
 from pathlib import Path
@@ -24,6 +25,7 @@ import pytest
 OURS = "mockbroker-*"
 _PYTEST_ROOT = "PYTEST_DEBUG_TEMPROOT"
 _IDLE = "Trio thread "
+_LASTING = f"{os.sep}py4j{os.sep}"
 _THREADS = "mockbroker_threads"
 
 
@@ -46,7 +48,7 @@ class LeftThreads:
         found = [
             f"{thread.name}, first seen after {test}"
             for thread, test in self._first_seen_after.items()
-            if thread.is_alive() and not thread.name.startswith(_IDLE)
+            if thread.is_alive() and not thread.name.startswith(_IDLE) and not _lasts(thread)
         ]
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
@@ -95,6 +97,16 @@ class LeftFiles:
             else:
                 os.environ[name] = value
         tempfile.tempdir = None  # Python looks at the environment once
+
+
+def _lasts(thread: threading.Thread) -> bool:
+    """Whether a thread that is running has begun in a library whose threads last."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    while frame is not None:
+        if _LASTING in frame.f_code.co_filename:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _fail_if(session: pytest.Session, found: list[str]) -> None:
