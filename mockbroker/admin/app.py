@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from starlette.routing import Route
 
 from mockbroker.admin.bridge import Bridge
 from mockbroker.admin.console.pages import ConsolePages, is_page
+from mockbroker.admin.counted import CountedResponses
 from mockbroker.admin.target import AdminTarget
 from mockbroker.admin.v1.access import AccessControl
 from mockbroker.admin.v1.backend import BridgedBackend, SavedBackend
@@ -20,21 +22,27 @@ from mockbroker.admin.v1.dispatch import problem_response
 from mockbroker.admin.v1.endpoint import OPEN_PATHS
 from mockbroker.admin.v1.problems import Problem
 from mockbroker.admin.v1.routes import all_routes, probe_routes, saved_routes
+from mockbroker.admin.v1.service import Probed
 from mockbroker.pipeline.saved import SavedJournal
 
 
-def build_app(target: AdminTarget, token: str | None = None) -> AccessControl:
+def build_app(target: AdminTarget, token: str | None = None) -> CountedResponses:
     """The application of a cluster; without a server behind the target, only its probes.
 
     With a `token`, all requests but those of probes and of the console's files require it.
     """
-    bridge = Bridge(target.token)
+    responses: Counter[int] = Counter()
+    probed = Probed(target, Bridge(target.token), responses)
     if target.server is None:
-        return AccessControl(_app(probe_routes(target, bridge)), token, _is_probe)
-    routes = all_routes(target, bridge, BridgedBackend(target.server, bridge))
-    return AccessControl(
-        ConsolePages(_app(routes)), token, lambda scope: _is_probe(scope) or is_page(scope)
-    )
+        app = AccessControl(_app(probe_routes(probed)), token, _is_probe)
+    else:
+        backend = BridgedBackend(target.server, probed.bridge)
+        app = AccessControl(
+            ConsolePages(_app(all_routes(probed, backend))),
+            token,
+            lambda scope: _is_probe(scope) or is_page(scope),
+        )
+    return CountedResponses(app, responses)
 
 
 def build_saved_app(journal: SavedJournal) -> AccessControl:

@@ -49,6 +49,8 @@ METRICS = (
            lambda s: s.throttled, "quota"),
     Metric("throttle_seconds_total", "counter", "Sum of the throttle times.",
            lambda s: {quota: ms / 1000 for quota, ms in s.throttled_ms.items()}, "quota"),
+    Metric("admin_responses_total", "counter", "Responses of the admin server.",
+           lambda s: s.admin_responses, "status"),
     Metric("groups", "gauge", "Consumer groups.", lambda s: s.groups, "state"),
 )  # fmt: skip
 

@@ -40,6 +40,8 @@ class ClusterMetrics:
     # throttled responses by quota, and the sum of their throttle times
     throttled: Mapping[str, int] = field(default_factory=dict)
     throttled_ms: Mapping[str, int] = field(default_factory=dict)
+    # responses of the admin server by HTTP status: {"200": 1}
+    admin_responses: Mapping[str, int] = field(default_factory=dict)
     # groups by Kafka's name of the state: {"Stable": 1}
     groups: Mapping[str, int] = field(default_factory=dict)
 

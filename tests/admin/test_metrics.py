@@ -12,7 +12,7 @@ SAMPLE = re.compile(r'[a-z_]+(\{[a-z]+="[^"\n]*"\})? \d+(\.\d+)?')
 
 def test_each_family_has_its_help_and_type_before_its_samples():
     labelled = {"requests": {"Fetch": 1}, "throttled": {"q": 1}, "throttled_ms": {"q": 1}}
-    labelled["limits_exceeded"] = {"a.limit": 1}
+    labelled |= {"limits_exceeded": {"a.limit": 1}, "admin_responses": {"200": 1}}
     lines = render(ClusterMetrics(groups={"Empty": 1}, **labelled)).splitlines()
     expected = iter(METRICS)
     for help_line, type_line, sample in zip(lines[::3], lines[1::3], lines[2::3], strict=True):

@@ -6,8 +6,6 @@ from typing import Any
 
 from starlette.routing import Route
 
-from mockbroker.admin.bridge import Bridge
-from mockbroker.admin.target import AdminTarget
 from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.dispatch import routes
 from mockbroker.admin.v1.endpoint import Endpoint
@@ -24,16 +22,16 @@ def saved_routes(backend: AdminBackend) -> list[Route]:
     return [*routes(ENDPOINTS, backend), *routes(descriptions, described)]
 
 
-def probe_routes(target: AdminTarget, bridge: Bridge) -> list[Route]:
+def probe_routes(probed: Probed) -> list[Route]:
     """The routes without a server behind the target."""
-    return routes(probes, Probed(target, bridge))
+    return routes(probes, probed)
 
 
-def all_routes(target: AdminTarget, bridge: Bridge, backend: AdminBackend) -> list[Route]:
+def all_routes(probed: Probed, backend: AdminBackend) -> list[Route]:
     """The routes of the admin server."""
     described = Described([*descriptions, *ENDPOINTS, *probes])
     return [
         *routes(ENDPOINTS, backend),
-        *probe_routes(target, bridge),
+        *probe_routes(probed),
         *routes(descriptions, described),
     ]

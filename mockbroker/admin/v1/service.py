@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
 from typing import Any, NamedTuple
@@ -44,10 +45,11 @@ class Index(msgspec.Struct, frozen=True):
 
 
 class Probed(NamedTuple):
-    """The target of probes, and the way to it."""
+    """The target of probes, the way to it, and the admin server's responses by status."""
 
     target: AdminTarget
     bridge: Bridge
+    responses: Mapping[int, int]
 
 
 class Described:
@@ -74,7 +76,10 @@ async def healthz(probed: Probed, _: EndpointCall) -> Health:
 
 @probes.get("/metrics", "Metrics in Prometheus' text format", query=None, media=("text/plain",))
 async def scrape(probed: Probed, _: EndpointCall) -> Text:
-    found = await probed.bridge.call(probed.target.metrics)
+    found = replace(
+        await probed.bridge.call(probed.target.metrics),
+        admin_responses={str(status): count for status, count in probed.responses.items()},
+    )
     return Text(metrics.render(found), metrics.CONTENT_TYPE)
 
 

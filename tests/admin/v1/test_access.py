@@ -86,6 +86,29 @@ def test_a_body_that_is_no_object_is_refused(admin: HttpClient, raw: bytes, stat
     assert admin.request("POST", "/v1/clock", raw=raw).status == status
 
 
+def test_refusals_are_counted_in_the_metrics(kafka: Cluster) -> None:
+    """By status, whoever refuses: the access control, the server or an endpoint."""
+    server = start_admin(kafka.call(lambda _: ServerTarget(kafka.server)))
+    client = HttpClient(server.url)
+    host = f"127.0.0.1:{client.port}"
+    foreign = {"host": host, "origin": "http://evil.example"}
+    client.request("GET", "/v1/cluster", headers=foreign)
+    client.request("GET", "/v1/cluster", headers={"host": "evil.example"})
+    client.request("GET", "/nope")
+    client.request("GET", "/nope")
+    client.request("POST", "/v1/clock", raw=b" " * (BODY_BYTES_MAX + 1))
+    lines = client.raw("GET", "/metrics").body.decode().splitlines()
+    assert [each for each in lines if "admin_responses_total{" in each] == [
+        'mockbroker_admin_responses_total{status="403"} 1',
+        'mockbroker_admin_responses_total{status="404"} 2',
+        'mockbroker_admin_responses_total{status="413"} 1',
+        'mockbroker_admin_responses_total{status="421"} 1',
+    ]
+    lines = client.raw("GET", "/metrics").body.decode().splitlines()
+    assert 'mockbroker_admin_responses_total{status="200"} 1' in lines
+    assert server.stop()
+
+
 def test_nothing_is_changed_by_get(admin: HttpClient) -> None:
     for path in ("/v1/actions", "/v1/verify", "/v1/journal/wait"):
         assert admin.request("GET", path).status == 405
