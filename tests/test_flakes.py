@@ -23,15 +23,54 @@ def test_it_always_passes():
 """
 
 
-def test_a_test_that_fails_once_in_a_while_is_found(tmp_path: Path) -> None:
-    (tmp_path / "test_flaky.py").write_text(FLAKY)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow: none here\n")
-    command = [sys.executable, "-m", "tests.flakes", "--runs", "3", "--workers", "1", str(tmp_path)]
-    done = subprocess.run(
+def run(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    (directory / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow: some here\n")
+    command = [sys.executable, "-m", "tests.flakes", "--workers", "1", *options, str(directory)]
+    return subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
     )
+
+
+def test_a_test_that_fails_once_in_a_while_is_found(tmp_path: Path) -> None:
+    (tmp_path / "test_flaky.py").write_text(FLAKY)
+    done = run(tmp_path, "--runs", "3")
     assert done.returncode == 1, done.stderr
     assert "  test_flaky::test_it_fails_the_second_time: assert 1 != 1" in done.stdout.splitlines()
     *_, failed, total = done.stdout.splitlines()
     assert failed == "test_flaky::test_it_fails_the_second_time: failed in 1 of 3 runs"
     assert total == "1 of 2 tests failed in 3 runs"
+
+
+SLOW = """
+import pytest
+
+@pytest.mark.slow
+def test_it_is_slow_and_fails():
+    assert False
+
+def test_it_is_quick():
+    pass
+"""
+
+
+def test_the_slow_tests_are_run_in_place_of_the_others(tmp_path: Path) -> None:
+    (tmp_path / "test_slow.py").write_text(SLOW)
+    quick = run(tmp_path, "--runs", "1")
+    assert quick.stdout.splitlines()[-1] == "0 of 1 tests failed in 1 runs"
+    slow = run(tmp_path, "--runs", "1", "--slow")
+    assert slow.stdout.splitlines()[-1] == "1 of 1 tests failed in 1 runs"
+
+
+LEAVING = """
+def pytest_sessionfinish(session):
+    session.exitstatus = 1
+"""
+
+
+def test_a_run_that_fails_without_a_test_is_told(tmp_path: Path) -> None:
+    (tmp_path / "test_well.py").write_text("def test_it_passes(): pass\n")
+    (tmp_path / "conftest.py").write_text(LEAVING)
+    done = run(tmp_path, "--runs", "2")
+    assert done.returncode == 1
+    assert "  the run: exit code 1: " in done.stdout
+    assert "the run: failed in 2 of 2 runs" in done.stdout.splitlines()
