@@ -8,7 +8,7 @@ fetched, the reply is parked: it watches the partitions and the share partitions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,6 @@ from mockbroker.core.security.acls import AclOperation
 from mockbroker.core.share.partition import SharePartition
 from mockbroker.core.share.sessions import ShareFetchContext, ShareTarget
 from mockbroker.core.share.states import FINAL_EPOCH, AcquireMode
-from mockbroker.core.timing.turns import in_turns
 from mockbroker.handlers.authorization import by_handler, on_group, on_topic, requires
 from mockbroker.handlers.base import CombinedReply, Parked, api
 from mockbroker.handlers.leader_hints import LeaderHints
@@ -35,7 +34,7 @@ from mockbroker.handlers.share_requests import (
     refused,
     target_of,
 )
-from mockbroker.handlers.slices import PARTITIONS_PER_SLICE
+from mockbroker.handlers.slices import PARTITIONS_PER_SLICE, begin
 from mockbroker.handlers.throttling import record_fetch
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.share_fetch import (
@@ -202,14 +201,14 @@ class _ShareFetch:
             self._take_fetched([])
             return
         targets = rotated(readable, request.share_session_epoch)
-        self._in_turns(self._open(targets, shares, reader))
+        self._begin(self._open(targets, shares, reader))
 
     def _open(
         self,
         targets: Sequence[ShareTarget],
         shares: dict[ShareTarget, SharePartition],
         reader: ShareFetchReader,
-    ) -> Iterator[None]:
+    ) -> Generator[None, None, None]:
         """Get the share partitions, very many in turns; then read, or wait."""
         for start in range(0, len(targets), PARTITIONS_PER_SLICE):
             if start:
@@ -225,34 +224,20 @@ class _ShareFetch:
         reader: ShareFetchReader,
     ) -> None:
         if len(reader.errors) == len(targets):
-            self._in_turns(self._read(reader))
+            self._begin(self._read(reader))
             return
         request = self._request
         waiting = DelayedShareFetch(
-            self._ctx, reader, shares, lambda: self._in_turns(self._read(reader))
+            self._ctx, reader, shares, lambda: self._begin(self._read(reader))
         )
         if not waiting.start(request.max_wait_ms) and self._ctx.cluster.config(FETCH_YIELDS):
             self._answer.reply.force_complete = waiting.force_complete
 
-    def _read(self, reader: ShareFetchReader) -> Iterator[None]:
+    def _read(self, reader: ShareFetchReader) -> Generator[None, None, None]:
         self._take_fetched((yield from reader.read()))
 
-    def _in_turns(self, work: Iterator[None]) -> None:
-        in_turns(self._ctx.cluster.runtime.timers, self._guarded(work))
-
-    def _guarded(self, work: Iterator[None]) -> Iterator[None]:
-        """The request is the cause of each turn, and has the error if one fails."""
-        while True:
-            with self._ctx.as_cause():
-                try:
-                    next(work)
-                except StopIteration:
-                    return
-                except Exception as error:
-                    if not self._answer.reply.done:
-                        self._answer.reply.complete(self._ctx.failure(self._request, error))
-                    return
-            yield
+    def _begin(self, work: Generator[None, None, None]) -> None:
+        begin(self._ctx, self._request, work, self._answer.reply)
 
     def _is_readable(self, target: ShareTarget) -> bool:
         """Whether the topic exists and may be read; otherwise its error is noted."""

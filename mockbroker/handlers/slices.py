@@ -55,46 +55,74 @@ def in_slices(
     except StopIteration as end:
         response: R = end.value
         return response
-    return _going_on(ctx, request, work, awaited, changes=changes)
+    reply: Parked[R] = Parked()
+    _Slices(ctx, request, work, reply, changes=changes).go_on_after(awaited)
+    return reply
 
 
-def _going_on(
-    ctx: RequestContext,
-    request: Any,
-    work: Generator[Parked[Any] | None, None, R],
-    first: Parked[Any] | None,
-    *,
-    changes: bool,
-) -> Parked[R]:
-    """Wait for `first`, and go on."""
-    reply: Parked[Any] = Parked()
+def begin(ctx: RequestContext, request: Any, work: Generator[None, None, None], reply: Any) -> None:
+    """Do a part of a request in slices, the first of them now, for the parked `reply`.
 
-    def go_on() -> None:
-        if ctx.connection.closed and not (changes and ctx.broker.state in (RUNNING, PAUSED)):
-            work.close()
+    The part itself sees to it that `reply` is completed. If a slice fails, the first one too,
+    `reply` is the API's error response. The work goes on without a client.
+    """
+    try:
+        with ctx.as_cause():
+            next(work)
+    except StopIteration:
+        return
+    except Exception as error:
+        if not reply.done:
+            reply.complete(ctx.failure(request, error))
+        return
+    _Slices(ctx, request, work, reply, changes=True).go_on_after(None)
+
+
+class _Slices:
+    """The later slices of a request's work. What the work returns, if anything, is the response."""
+
+    __slots__ = ("_changes", "_ctx", "_reply", "_request", "_work")
+
+    def __init__(
+        self,
+        ctx: RequestContext,
+        request: Any,
+        work: Generator[Parked[Any] | None, None, Any],
+        reply: Parked[Any],
+        *,
+        changes: bool,
+    ) -> None:
+        self._ctx = ctx
+        self._request = request
+        self._work = work
+        self._reply = reply
+        self._changes = changes
+
+    def go_on_after(self, awaited: Parked[Any] | None) -> None:
+        """Go on in the next turn, or once a reply is there."""
+        if awaited is None:
+            self._ctx.cluster.runtime.timers.call_soon(self._go_on)
+        else:
+            awaited.on_complete = self._go_on
+
+    def _go_on(self) -> None:
+        ctx, usage = self._ctx, self._ctx.usage
+        if ctx.connection.closed and not (self._changes and ctx.broker.state in (RUNNING, PAUSED)):
+            self._work.close()
             return
-        usage = ctx.usage
-        started_ns = 0 if usage is None else usage.now_ns()
+        if usage is not None:
+            usage.begin()
         awaited, response = None, _UNFINISHED
         with ctx.as_cause():
             try:
-                awaited = next(work)
+                awaited = next(self._work)
             except StopIteration as end:
                 response = end.value
             except Exception as error:
-                response = ctx.failure(request, error)
+                response = ctx.failure(self._request, error)
         if usage is not None:
-            usage.spent_ns += usage.now_ns() - started_ns
+            usage.end()
         if response is _UNFINISHED:
-            go_on_after(awaited)
-        else:
-            reply.complete(response)
-
-    def go_on_after(awaited: Parked[Any] | None) -> None:
-        if awaited is None:
-            ctx.cluster.runtime.timers.call_soon(go_on)
-        else:
-            awaited.on_complete = go_on
-
-    go_on_after(first)
-    return reply
+            self.go_on_after(awaited)
+        elif response is not None and not self._reply.done:
+            self._reply.complete(response)

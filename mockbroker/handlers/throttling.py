@@ -39,16 +39,33 @@ EXEMPT = frozenset((ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL
 class RequestUsage:
     """The bytes of a request's frame and the ns of its handler, for a quota manager.
 
-    `now_ns` reads the server's clock for measuring.
+    `now_ns` reads the server's clock for measuring. The handler runs from `begin` to `end`, once
+    for each slice.
     """
 
-    __slots__ = ("now_ns", "size", "spent_ns", "throttling")
+    __slots__ = ("_began_ns", "_now_ns", "_spent_ns", "size", "throttling")
 
     def __init__(self, throttling: Throttling, size: int, now_ns: Callable[[], int]) -> None:
         self.throttling = throttling
         self.size = size
-        self.now_ns = now_ns
-        self.spent_ns = 0
+        self._now_ns = now_ns
+        self._began_ns: int | None = None
+        self._spent_ns = 0
+
+    def begin(self) -> None:
+        """The handler begins, or goes on."""
+        self._began_ns = self._now_ns()
+
+    def end(self) -> None:
+        """The handler returns."""
+        self._spent_ns, self._began_ns = self.spent_ns, None
+
+    @property
+    def spent_ns(self) -> int:
+        """The time of the handler until now."""
+        if self._began_ns is None:
+            return self._spent_ns
+        return self._spent_ns + self._now_ns() - self._began_ns
 
 
 def client_of(ctx: RequestContext) -> ClientIdentity:

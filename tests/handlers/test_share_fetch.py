@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from mockbroker.core.quotas.client_quotas import entity_of
@@ -12,6 +14,7 @@ from mockbroker.handlers.base import Parked
 from mockbroker.handlers.share_fetch_read import bytes_each, rotated
 from mockbroker.handlers.share_requests import are_valid
 from mockbroker.handlers.slices import PARTITIONS_PER_SLICE
+from mockbroker.handlers.throttling import RequestUsage
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.share_fetch import (
     AcknowledgementBatch,
@@ -224,6 +227,29 @@ def test_very_many_partitions_are_read_in_slices(node):
     assert len(rows) == count
     assert all(values_of(row) == [b"a"] for row in rows.values())
     assert sorted(set(acquired)) == [0, PARTITIONS_PER_SLICE, 2 * PARTITIONS_PER_SLICE, count]
+
+
+def test_all_slices_count_as_time_of_the_handler(node, monkeypatch):
+    """`request_percentage` measures it. Each slice after the first one takes one tick: two that get
+    share partitions, the last of which reads some of them, and two that read the others.
+    """
+    quota = {"request_percentage": 1.0}
+    node.cluster.quotas.alter(entity_of([("user", "u")]), quota, validate_only=False)
+    usage = RequestUsage(node.cluster.quotas.throttling, 0, itertools.count().__next__)
+    make = node.share_ctx
+
+    def measured(*values, **options):
+        ctx = make(*values, **options)
+        ctx.usage = usage
+        return ctx
+
+    monkeypatch.setattr(node, "share_ctx", measured)
+    _, parked = many_fetched(node)
+    spent = []
+    parked.on_complete = lambda: spent.append(usage.spent_ns)
+    while not parked.done:
+        turn(node)
+    assert spent == [4]
 
 
 def test_what_another_member_acquires_between_two_slices_is_not_sent_twice(node):

@@ -62,8 +62,9 @@ def charged(
     )
     throttling = node.cluster.quotas.throttling
     assert throttling is not None
-    usage = RequestUsage(throttling, size, lambda: 0)
-    usage.spent_ns = spent_ns
+    usage = RequestUsage(throttling, size, iter([0, spent_ns]).__next__)
+    usage.begin()
+    usage.end()
     return record_and_throttle(ctx, response, usage)
 
 

@@ -304,14 +304,15 @@ class Connection(FrameReader):
 
     def handle(self, context: RequestContext, request: object, route: Route) -> object:
         """The handler's response, a parked one or an `Outcome`; an error response if it fails."""
-        started_ns = 0 if context.usage is None else perf_counter_ns()
+        if context.usage is not None:
+            context.usage.begin()
         try:
             return perform(route.api, context, request)
         except Exception as error:
             return context.failure(request, error)
         finally:
             if context.usage is not None:
-                context.usage.spent_ns = perf_counter_ns() - started_ns
+                context.usage.end()
 
     def handle_late(self, context: RequestContext, request: object, route: Route) -> object:
         """As `handle`, for a request that rules have kept: others were handled meanwhile."""
