@@ -213,12 +213,8 @@ class _Acknowledgement:
 
     def _batches(self, request: AcknowledgementBatch) -> list[InFlightBatch]:
         """The batches in flight with offsets of a range, all of which must be in flight."""
-        share = self._share
-        batches = share.batches
-        floor = batches.floor(request.first_offset)
-        if floor is None and request.first_offset < share.start_offset <= request.last_offset:
-            # The SPSO has moved into the range.
-            floor = batches.floor(share.start_offset)
+        batches = self._share.batches
+        floor = batches.floor(max(request.first_offset, self._share.start_offset))
         if floor is None:
             _refuse(ErrorCode.INVALID_RECORD_STATE, NOT_FOUND)
             raise AssertionError
