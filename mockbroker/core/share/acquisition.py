@@ -282,9 +282,7 @@ class _Acquisition:
         begin = first
         if last - first + 1 > self._request.batch_size:
             for base_offset in self._fetched.base_offsets:
-                if base_offset > last:
-                    break
-                if base_offset - begin >= self._request.batch_size:
+                if begin + self._request.batch_size <= base_offset <= last:
                     self._new_batch(begin, base_offset - 1, deadline_ms)
                     self._add(begin, base_offset - 1, 1)
                     begin = base_offset
