@@ -71,7 +71,7 @@ class Entry(NamedTuple):
 class ShareShard(CoordinatorShard["ShareCoordinator"]):
     """One partition's share partitions."""
 
-    __slots__ = ("_tombstone_offset", "entries", "pruned_to")
+    __slots__ = ("_tombstone_offset", "entries")
 
     acks = 1  # the high watermark does not move while too few replicas are in sync
     timeout_config = "share.coordinator.write.timeout.ms"
@@ -79,8 +79,7 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
     def __init__(self, coordinator: ShareCoordinator, partition: Partition) -> None:
         super().__init__(coordinator, partition)
         self.entries: dict[SharePartitionKey, Entry] = {}
-        self._tombstone_offset: int | None = None
-        self.pruned_to: int | None = None
+        self._tombstone_offset = 0
 
     # ---------------------------------------------------------------------- loading and unloading
 
@@ -309,24 +308,19 @@ class ShareShard(CoordinatorShard["ShareCoordinator"]):
             yield
 
     @property
-    def last_redundant_offset(self) -> int | None:
-        """The offset below which every record is redundant: a later snapshot has its state.
-
-        None if there is no such record.
-        """
+    def last_redundant_offset(self) -> int:
+        """The offset below which every record is redundant: a later snapshot has its state."""
         offsets = [entry.snapshot_offset for entry in self.entries.values()]
-        found = min((each for each in offsets if each is not None), default=self._tombstone_offset)
-        return found or None
+        return min((each for each in offsets if each is not None), default=self._tombstone_offset)
 
     def prune(self) -> None:
         """Delete the redundant records, once all is replicated."""
         offset = self.last_redundant_offset
-        if offset is not None and offset != self.pruned_to:
-            self.when_replicated(lambda error: self._prune_to(offset, error))
+        self.when_replicated(lambda error: self._prune_to(offset, error))
 
     def _prune_to(self, offset: int, error: ErrorCode) -> None:
-        if error is NONE and not self.partition.delete_records(offset)[0]:
-            self.pruned_to = offset
+        if error is NONE:
+            self.partition.delete_records(offset)
 
     # ------------------------------------------------------------------------------------- writing
 
