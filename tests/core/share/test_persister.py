@@ -12,7 +12,7 @@ from mockbroker.core.metadata.topic import SHARE_GROUP_STATE_TOPIC
 from mockbroker.core.replication.network import links_between
 from mockbroker.core.replication.partition import Partition
 from mockbroker.core.share.operations import DELETE, INITIALIZE, READ, READ_SUMMARY, WRITE
-from mockbroker.core.share.persister import SharePersister
+from mockbroker.core.share.persister import ATTEMPTS_PER_FLIGHT, SharePersister
 from mockbroker_protocol import ErrorCode
 from tests.support.hops import add_hop_rule, remove_rule
 from tests.support.requests import Node
@@ -248,6 +248,19 @@ def test_requests_wait_for_the_one_in_flight_and_are_sent_as_one(node: Persister
     remove_rule(node.cluster, rule)
     (read,) = node.ask(partial(node.persister.send, READ), read_request(topic_id))
     assert [(b.first_offset, b.last_offset) for b in read.state_batches] == [(0, 4)]
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_others_are_served_before_the_next_full_flight_but_the_last_one_follows_at_once(
+    left: int,
+) -> None:
+    """Each share partition is refused, because none of them has a state."""
+    node = PersisterNode(**{"share.coordinator.state.topic.num.partitions": "1"})
+    rows = range(2 * ATTEMPTS_PER_FLIGHT - left)
+    node.persister.send(READ, read_request(node.topic_id, *rows), node.answers.append)
+    assert len(node.answers) == left
+    node.advance(0)
+    assert [each.partition for each in results(node.answers[0])] == list(rows)
 
 
 def test_a_later_write_is_stored_while_an_earlier_one_waits_to_be_repeated(
