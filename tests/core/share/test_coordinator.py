@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mockbroker.core.coordinator.shard import stored_records
+from mockbroker.core.events import Event, ShareStartMoved
 from mockbroker.core.metadata.topic import SHARE_GROUP_STATE_TOPIC
 from mockbroker.core.replication.partition import Partition
 from mockbroker.core.share.coordinator import COLD_INTERVAL, PRUNE_INTERVAL, ShareCoordinator
@@ -18,11 +19,19 @@ from mockbroker.core.share.operations import (
     WRITE,
     StateOperation,
 )
-from mockbroker.core.share.records import ShareSnapshot, ShareUpdate, parse
+from mockbroker.core.share.records import (
+    SharePartitionKey,
+    ShareSnapshot,
+    ShareState,
+    ShareUpdate,
+    encode,
+    parse,
+)
 from mockbroker.core.share.shard import ROWS_PER_TURN, ShareShard
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.restore import restore
 from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import Record, build_batch
 from tests.support.requests import Node
 from tests.support.share_states import (
     ACKNOWLEDGED,
@@ -157,14 +166,58 @@ def test_the_log_gives_the_same_entries_again(node: ShareNode) -> None:
     assert node.shard.entries == former
 
 
-def test_records_that_are_none_of_kafkas_are_counted(node: ShareNode) -> None:
-    from mockbroker_protocol.records import Record, build_batch
+BROKEN = [Record(key=b"\x00\x00\x00\x09", value=b""), Record(key=None)]
 
+
+def test_records_that_are_none_of_kafkas_are_counted(node: ShareNode) -> None:
     node.initialize()
-    broken = build_batch([Record(key=b"\x00\x00\x00\x09", value=b""), Record(key=None)])
-    node.state.append_records(broken, node.now_ms)
+    node.state.append_records(build_batch(BROKEN), node.now_ms)
     node.shard.unload()
     assert (len(node.shard.entries), node.shard.unreadable) == (1, 1)
+
+
+def test_without_a_state_and_a_tombstone_no_record_is_deleted(node: ShareNode) -> None:
+    node.state.append_records(build_batch(BROKEN), node.now_ms)
+    assert not node.shard.entries
+    node.advance(INTERVAL_MS)
+    assert (node.state.log_start_offset, node.state.log_end_offset) == (0, 2)
+
+
+def test_a_tombstone_that_was_not_written_makes_no_record_redundant(node: ShareNode) -> None:
+    """The log of the share partition has no snapshot any more, as after a DeleteRecords."""
+    update = ShareUpdate(SharePartitionKey("g", node.topic_id, 0), ShareState(0, 0, 0))
+    node.state.append_records(build_batch([encode(update, node.now_ms)]), node.now_ms)
+    node.state.topic.configs.replace({"max.message.bytes": "60"})
+    line = node.ask(DELETE, delete_request(node.topic_id))
+    assert line.error_code == E.UNKNOWN_SERVER_ERROR
+    node.advance(INTERVAL_MS)
+    assert node.records() == [(0, "update", 0)]
+
+
+@pytest.mark.parametrize(("start", "count"), [(-1, -1), (0, 0), (5, 0)])
+def test_how_many_deliveries_are_complete_is_unknown_until_the_group_has_a_start(
+    node: ShareNode, start: int, count: int
+) -> None:
+    node.initialize(start=start, state_epoch=3)
+    line = node.ask(READ_SUMMARY, summary_request(node.topic_id))
+    assert (line.start_offset, line.delivery_complete_count) == (start, count)
+    assert (line.state_epoch, line.leader_epoch) == (3, 0)
+
+
+def test_the_beginning_and_the_end_of_a_state_are_emitted_and_no_refusal(node: ShareNode) -> None:
+    events: list[Event] = []
+    node.cluster.runtime.on_event.append(events.append)
+    node.initialize(2, start=7, state_epoch=4)
+    node.write(2, state_epoch=4)
+    node.ask(INITIALIZE, initialize_request(node.topic_id, 2, state_epoch=3))
+    node.ask(DELETE, delete_request(node.topic_id, 2))
+    node.ask(DELETE, delete_request(node.topic_id, 2))
+    moves = [each for each in events if isinstance(each, ShareStartMoved)]
+    assert [(e.change, e.former_offset, e.offset, e.state_epoch) for e in moves] == [
+        ("initialized", -1, 7, 4),
+        ("deleted", -1, -1, -1),
+    ]
+    assert {(e.group, e.topic, e.partition) for e in moves} == {("g", "t", 2)}
 
 
 # ------------------------------------------------------------------------------------------ errors
