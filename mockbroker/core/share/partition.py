@@ -471,8 +471,6 @@ class SharePartition:
     def _count_final_below(self, offset: int) -> int:
         count = 0
         for batch in self.batches:
-            if batch.first_offset >= offset:
-                break
             if batch.whole is not None:
                 if batch.whole.state in FINAL_STATES:
                     count += self.in_flight_of(

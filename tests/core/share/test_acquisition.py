@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.log.producer_state import AbortedTransaction
+from mockbroker.core.share import forcing
 from mockbroker.core.share.acquisition import AcquireRequest, acquire
 from mockbroker.core.share.states import AcquireMode, RecordState
 from mockbroker_protocol.records import BatchHeader
@@ -115,6 +116,32 @@ def test_a_batch_at_half_of_the_delivery_limit_comes_in_halves(node):
     acknowledged(node.share(), (0, 3, [2]))
     assert [acquired(node) for _ in range(4)] == [[(at, at, 5)] for at in range(4)]
     assert acquired(node) == [(4, 7, 4)]
+
+
+@pytest.mark.parametrize(
+    ("count", "records"), [(3, 8), (4, 8), (5, 4), (6, 2), (7, 1), (8, 1), (9, 1)]
+)
+def test_each_delivery_from_half_of_the_limit_on_halves_the_batch(node, count, records):
+    node.group_config("share.delivery.count.limit", "10")
+    fill(node, 8)
+    acquired(node)
+    share = node.share()
+    acknowledged(share, (0, 7, [2]))
+    forcing.set_delivery_count(share, None, count)
+    assert acquired(node) == [(0, records - 1, count + 1)]
+
+
+@pytest.mark.parametrize(("limit", "records"), [(6, 4), (5, 4), (4, 2), (3, 1), (2, 4)])
+def test_half_of_an_odd_limit_is_rounded_up(node, limit, records):
+    """A limit of two is too low for fewer records."""
+    node.group_config("share.delivery.count.limit", str(limit))
+    fill(node, 4)
+    acquired(node)
+    share = node.share()
+    acknowledged(share, (0, 3, [2]))
+    count = min(2, limit - 1)
+    forcing.set_delivery_count(share, None, count)
+    assert acquired(node) == [(0, records - 1, count + 1)]
 
 
 def test_a_record_at_its_last_delivery_does_not_come_with_others(node):

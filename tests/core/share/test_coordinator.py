@@ -133,6 +133,29 @@ def test_a_request_without_a_group_or_rows_has_an_empty_answer(node: ShareNode) 
         assert answer.results == []
 
 
+def test_only_an_initialization_may_have_topics_without_rows(node: ShareNode) -> None:
+    initialization, read = initialize_request(node.topic_id, 1), read_request(node.topic_id, 1)
+    no_rows = initialize_request(node.topic_id)
+    no_rows.topics[0].partitions = []
+    initialization.topics += no_rows.topics
+    read.topics += read_request(node.topic_id).topics
+    read.topics[1].partitions = []
+    (answer,) = node.send(INITIALIZE, no_rows)
+    assert answer.results == []
+    assert node.ask(INITIALIZE, initialization).partition == 1
+    (answer,) = node.send(READ, read)
+    assert answer.results == []
+
+
+def test_of_a_share_partition_named_twice_the_later_result_is_told(node: ShareNode) -> None:
+    request = write_request(node.topic_id, {0: []}, state_epoch=4)
+    request.topics += write_request(node.topic_id, {0: []}, state_epoch=3).topics
+    node.initialize(state_epoch=4)
+    (answer,) = node.send(WRITE, request)
+    (line,) = answer.results[0].partitions
+    assert line.error_code == E.FENCED_STATE_EPOCH
+
+
 # ----------------------------------------------------------------------------------------- records
 
 
@@ -221,6 +244,66 @@ def test_the_beginning_and_the_end_of_a_state_are_emitted_and_no_refusal(node: S
 
 
 # ------------------------------------------------------------------------------------------ errors
+
+
+@pytest.mark.parametrize(
+    ("leader_epoch", "state_epoch", "error"),
+    [
+        (5, 3, E.FENCED_LEADER_EPOCH),
+        (5, 4, E.FENCED_LEADER_EPOCH),
+        (6, 3, E.FENCED_STATE_EPOCH),
+        (-1, 3, E.FENCED_STATE_EPOCH),
+        (6, 4, E.NONE),
+        (7, 5, E.NONE),
+        (-1, -1, E.NONE),
+    ],
+)
+def test_a_write_is_fenced_by_the_highest_leader_epoch_and_then_by_the_state_epoch(
+    node: ShareNode, leader_epoch: int, state_epoch: int, error: ErrorCode
+) -> None:
+    node.initialize(state_epoch=3)
+    node.ask(READ, read_request(node.topic_id, leader_epoch=6))
+    node.initialize(state_epoch=4)
+    write = write_request(
+        node.topic_id, {0: []}, leader_epoch=leader_epoch, state_epoch=state_epoch
+    )
+    line = node.ask(WRITE, write)
+    assert (line.error_code, line.error_message) == (error, error.message if error else None)
+
+
+def test_a_read_is_fenced_by_a_higher_leader_epoch_and_a_summary_is_not(node: ShareNode) -> None:
+    node.initialize()
+    end = node.state.log_end_offset
+    for leader_epoch, error, written in (
+        (6, E.NONE, 1),
+        (6, E.NONE, 1),
+        (-1, E.NONE, 1),
+        (5, E.FENCED_LEADER_EPOCH, 1),
+        (7, E.NONE, 2),
+    ):
+        line = node.ask(READ, read_request(node.topic_id, leader_epoch=leader_epoch))
+        assert line.error_code == error
+        assert node.state.log_end_offset == end + written, "only a new epoch is written"
+    line = node.ask(READ_SUMMARY, summary_request(node.topic_id, leader_epoch=5))
+    assert (line.error_code, line.leader_epoch) == (E.NONE, 7)
+
+
+def test_a_state_is_initialized_again_by_the_same_or_a_higher_state_epoch(node: ShareNode) -> None:
+    node.initialize(state_epoch=4)
+    for state_epoch, error in ((3, E.FENCED_STATE_EPOCH), (4, E.NONE), (5, E.NONE), (-1, E.NONE)):
+        request = initialize_request(node.topic_id, state_epoch=state_epoch)
+        assert node.ask(INITIALIZE, request).error_code == error
+
+
+@pytest.mark.parametrize(
+    ("partition", "error"),
+    [(3, E.NONE), (4, E.UNKNOWN_TOPIC_OR_PARTITION), (-1, E.INVALID_REQUEST)],
+)
+def test_a_state_is_that_of_a_partition_that_the_metadata_has(
+    node: ShareNode, partition: int, error: ErrorCode
+) -> None:
+    line = node.ask(INITIALIZE, initialize_request(node.topic_id, partition))
+    assert line.error_code == error
 
 
 def test_another_broker_is_not_the_coordinator() -> None:

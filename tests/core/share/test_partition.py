@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.errors import ApiError
+from mockbroker.core.share.acknowledgement import NOT_OWNER_OF_BATCH
 from mockbroker.core.share.states import SharePartitionState
 from mockbroker_protocol import ErrorCode
 from tests.support.requests import NOW_MS, batch_of, timed_batch
@@ -215,11 +216,39 @@ def test_the_next_fetch_offset_is_sought_anew_when_the_log_loses_available_recor
     assert share.next_fetch_offset() == 3
 
 
-def test_final_records_count_until_the_log_has_lost_them(node):
+@pytest.mark.parametrize(("log_start", "count"), [(1, 3), (2, 2), (3, 2), (4, 1), (5, 0)])
+def test_final_records_count_until_the_log_has_lost_them(node, log_start, count):
     node.produced(batch_of(*[b"v"] * 6))
     acquired(node)
     share = node.share()
     acknowledged(share, (1, 1, [1]), (3, 4, [1]))
     assert share.delivery_complete_count == 3
-    share.log_start_moved(3)
-    assert (share.start_offset, share.delivery_complete_count) == (3, 2)
+    share.log_start_moved(log_start)
+    assert (share.start_offset, share.delivery_complete_count) == (log_start, count)
+
+
+@pytest.mark.parametrize(("log_start", "count"), [(1, 5), (2, 4), (3, 3), (5, 1), (6, 0)])
+def test_batches_of_final_records_count_until_the_log_has_lost_them(node, log_start, count):
+    for size in (1, 3, 2, 1):
+        node.produced(batch_of(*[b"v"] * size))
+    acquired(node, batch_size=1)
+    share = node.share()
+    acknowledged(share, (1, 3, [1]), (4, 5, [3]))
+    assert share.delivery_complete_count == 5
+    share.log_start_moved(log_start)
+    assert share.delivery_complete_count == count
+
+
+def test_a_batch_that_begins_at_the_new_log_start_stays_whole(node):
+    """The words of an error tell: another member is not the owner of the batch."""
+    for _ in range(2):
+        node.produced(batch_of(b"a", b"b"))
+    acquired(node, batch_size=1)
+    share = node.share()
+    acknowledged(share, (0, 1, [2]), (2, 3, [2]))
+    share.log_start_moved(2)
+    assert acquired(node) == [(2, 3, 2)]
+    assert acknowledged(share, (2, 3, [1]), member="m2") == (
+        ErrorCode.INVALID_RECORD_STATE,
+        NOT_OWNER_OF_BATCH,
+    )
