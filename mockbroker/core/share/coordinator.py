@@ -165,7 +165,6 @@ class _Rows:
         self._then: Callable[[Any], None] = then
         # The service's hash maps, whose order the answer has.
         self._results: JavaHashMap[bytes, JavaHashMap[int, Result | None]] = JavaHashMap(uuid_hash)
-        self._missing = 0
 
     def handle(self) -> None:
         request = self._request
