@@ -114,12 +114,11 @@ class _Acquisition:
         """
         share = self._share
         room = share.configs.record_locks_max - share.count_in_flight
-        if min(self._records_max, room) > 0:
+        if room > 0:
             self._records_max = min(self._records_max, room)
             return True
         if fetch_offset > share.end_offset:
             return False
-        self._records_max = min(self._records_max, share.end_offset - fetch_offset + 1)
         self._last_offset = min(self._last_offset, share.end_offset)
         return True
 

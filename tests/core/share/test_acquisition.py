@@ -200,11 +200,12 @@ def test_records_that_were_delivered_often_wait_until_the_others_are_fetched(nod
     assert acquired(node) == [(1, 2, 4)]
 
 
-def test_a_limit_of_two_deliveries_isolates_no_record(node):
+@pytest.mark.parametrize("types", [[2], [2, 2, 2]], ids=["a whole batch", "single records"])
+def test_a_limit_of_two_deliveries_isolates_no_record(node, types):
     node.group_config("share.delivery.count.limit", "2")
     fill(node, 3)
     acquired(node)
-    acknowledged(node.share(), (0, 2, [2]))
+    acknowledged(node.share(), (0, 2, types))
     assert acquired(node) == [(0, 2, 2)]
 
 
