@@ -334,9 +334,9 @@ class SharePartition:
 
     def _first_acquirable(self) -> int | None:
         gap = self.read_gap if self.gap_is_open else None
-        gap_start = -1 if gap is None else gap.start_offset
+        gap_start = None if gap is None else gap.start_offset
         for batch in self.batches:
-            if gap is not None:
+            if gap_start is not None:
                 if batch.first_offset > gap_start:
                     return gap_start
                 gap_start = max(batch.last_offset + 1, gap_start)
