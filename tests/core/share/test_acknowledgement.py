@@ -343,6 +343,17 @@ def test_available_records_below_the_log_start_are_archived_at_once(node):
     assert (share.start_offset, share.next_fetch_offset()) == (2, 2)
 
 
+@pytest.mark.parametrize("log_start", [1, 2, 3])
+def test_available_batches_below_the_log_start_are_archived_up_to_it(node, log_start):
+    fill(node, 1, 1, 1, 1)
+    acquired(node, batch_size=1)
+    share = node.share()
+    acknowledged(share, *((at, at, [2]) for at in range(4)))
+    share.log_start_moved(log_start)
+    states = [state.name for state, _ in states_of(share).values()]
+    assert states == ["ARCHIVED"] * log_start + ["AVAILABLE"] * (4 - log_start)
+
+
 def test_acquired_records_below_the_log_start_are_archived_with_their_lock(node):
     fill(node, 4)
     acquired(node)
