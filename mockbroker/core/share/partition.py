@@ -323,7 +323,6 @@ class SharePartition:
         """The offset from which the next fetch reads."""
         if not self.batches or self.start_offset > self.batches.last.last_offset:
             # Everything is final, or the log lost it: the SPEO itself was not fetched yet.
-            self.find_next_fetch_offset = False
             return self.end_offset
         if self.find_next_fetch_offset:
             found = self._first_acquirable()

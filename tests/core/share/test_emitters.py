@@ -8,6 +8,7 @@ from mockbroker.core.events import (
     ShareSessionChanged,
     ShareStartMoved,
 )
+from mockbroker.core.share import forcing
 from mockbroker.core.share.acknowledgement import release_acquired
 from mockbroker.core.share.states import RecordState
 from mockbroker_protocol import ErrorCode
@@ -122,6 +123,25 @@ def test_renewed_locks_and_the_cause_are_emitted(node: ShareNode) -> None:
     assert acknowledged(share, (0, 0, [4])) is None
     assert moved(events) == [("renewed", 0, 0, "Acquired", 1, MEMBER, "")]
     assert [e.cause for e in events if isinstance(e, ShareRecordsMoved)] == ["rule-1"]
+
+
+def test_changes_that_no_member_has_asked_for_are_emitted(node: ShareNode) -> None:
+    """Those of actions: their cause says more than a reason."""
+    node.produced(batch_of(*[b"v"] * 4))
+    share = node.share()
+    acquired(node)
+    assert acknowledged(share, (2, 2, [2])) is None
+    events = listened(node)
+    assert forcing.archive(share, {2, 3}) == 2
+    assert forcing.set_delivery_count(share, {0}, 4) == 1
+    assert forcing.hand_out_again(share, None, lambda _: True) == 2
+    assert moved(events) == [
+        ("archived", 2, 2, "Archived", 1, "", ""),
+        ("archived", 3, 3, "Archived", 1, MEMBER, ""),
+        ("counted", 0, 0, "Acquired", 4, MEMBER, ""),
+        ("handed_out", 0, 0, "Available", 4, MEMBER, ""),
+        ("handed_out", 1, 1, "Available", 1, MEMBER, ""),
+    ]
 
 
 def test_a_session_is_opened_replaced_and_closed(node: ShareNode) -> None:
