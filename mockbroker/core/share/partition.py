@@ -456,7 +456,6 @@ class SharePartition:
     def _leave_behind(self, log_start: int) -> None:
         if not self.batches:
             self.start_offset = self.end_offset = log_start
-            self.delivery_complete_count = 0
             return
         lost = self._count_final_below(log_start)
         batches = self.batches.beginning_in(self.batches.first.first_offset, log_start - 1)

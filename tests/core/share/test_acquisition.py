@@ -93,6 +93,21 @@ def test_no_more_records_than_locks_are_in_flight(node):
     assert acquired(node) == [(120, 149, 1)]
 
 
+def test_the_last_lock_is_given_to_a_record(node):
+    node.group_config("share.partition.max.record.locks", "100")
+    fill(node, 99, 5)
+    assert acquired(node, most=99) == [(0, 98, 1)]
+    assert acquired(node, mode=STRICT) == [(99, 99, 1)]
+
+
+def test_batches_below_the_start_are_not_acquired(node):
+    fill(node, 2, 2, 2)
+    node.persister.put(("g", node.topic_id("t"), 0), 4)
+    assert acquired(node, offset=0, bytes_max=1) == []
+    assert acquired(node, offset=2, bytes_max=1) == []
+    assert acquired(node, offset=4, bytes_max=1) == [(4, 5, 1)]
+
+
 @pytest.mark.parametrize("offset", [0, 60, 98, 99])
 def test_records_in_flight_are_acquired_again_although_there_is_no_room(node, offset):
     node.group_config("share.partition.max.record.locks", "100")
