@@ -206,10 +206,22 @@ def test_without_a_state_and_a_tombstone_no_record_is_deleted(node: ShareNode) -
     assert (node.state.log_start_offset, node.state.log_end_offset) == (0, 2)
 
 
-def test_a_tombstone_that_was_not_written_makes_no_record_redundant(node: ShareNode) -> None:
-    """The log of the share partition has no snapshot any more, as after a DeleteRecords."""
+def append_update(node: ShareNode) -> None:
+    """The log of a share partition that has no snapshot any more, as after a DeleteRecords."""
     update = ShareUpdate(SharePartitionKey("g", node.topic_id, 0), ShareState(0, 0, 0))
     node.state.append_records(build_batch([encode(update, node.now_ms)]), node.now_ms)
+
+
+def test_without_a_snapshot_updates_are_counted_and_no_state_epoch_is_known() -> None:
+    node = ShareNode(configs={PER_SNAPSHOT: "3"})
+    append_update(node)
+    node.write(times=3, state_epoch=-(2**31))
+    kinds = [kind for _, kind, _ in node.records()]
+    assert kinds == ["update", "update", "update", "snapshot"]
+
+
+def test_a_tombstone_that_was_not_written_makes_no_record_redundant(node: ShareNode) -> None:
+    append_update(node)
     node.state.topic.configs.replace({"max.message.bytes": "60"})
     line = node.ask(DELETE, delete_request(node.topic_id))
     assert line.error_code == E.UNKNOWN_SERVER_ERROR
