@@ -326,9 +326,9 @@ class SharePartition:
             return self.end_offset
         if self.find_next_fetch_offset:
             found = self._first_acquirable()
+            self.find_next_fetch_offset = found is not None
             if found is not None:
                 return found
-            self.find_next_fetch_offset = False
         return self.end_offset + 1
 
     def _first_acquirable(self) -> int | None:
@@ -410,9 +410,9 @@ class SharePartition:
 
     def _start_is_final(self) -> bool:
         batch = self.batches.floor(self.start_offset)
-        if batch is None or batch.last_offset < self.start_offset:
-            return batch is not None and self._is_final(batch.state_at(batch.last_offset))
-        return self._is_final(batch.state_at(self.start_offset))
+        return batch is not None and self._is_final(
+            batch.state_at(min(self.start_offset, batch.last_offset))
+        )
 
     @staticmethod
     def _is_final(state: InFlightState) -> bool:

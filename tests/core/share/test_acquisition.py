@@ -74,6 +74,15 @@ def test_new_records_come_with_released_ones(node):
     assert acquired(node) == [(1, 1, 2), (2, 3, 1)]
 
 
+def test_no_new_records_come_with_as_many_released_ones_as_wanted(node):
+    fill(node, 2)
+    acquired(node)
+    fill(node, 2)
+    acknowledged(node.share(), (0, 1, [2]))
+    assert acquired(node, most=2) == [(0, 1, 2)]
+    assert acquired(node, most=2) == [(2, 3, 1)]
+
+
 def test_single_released_offsets_are_acquired_in_ranges_of_equal_counts(node):
     fill(node, 6)
     acquired(node)
@@ -241,6 +250,15 @@ def test_a_gap_is_acquired_in_parts(node):
     assert acquired(node, most=1) == [(1, 1, 1)]
     assert acquired(node, most=3) == [(2, 2, 1), (4, 5, 1)]
     assert acquired(node) == [(6, 7, 2)]
+
+
+def test_a_gap_that_is_acquired_does_not_hold_the_start(node):
+    fill(node, *[1] * 8)
+    node.persister.put(("g", node.topic_id("t"), 0), 0, (3, 3, 2, 1), (6, 7, 0, 1))
+    assert acquired(node) == [(0, 2, 1), (4, 5, 1), (6, 7, 2)]
+    share = node.share()
+    assert acknowledged(share, (0, 2, [1]), (4, 7, [1])) is None
+    assert (share.start_offset, len(share.batches)) == (8, 0)
 
 
 def test_final_records_before_a_gap_move_the_start_no_further_than_the_gap(node):
