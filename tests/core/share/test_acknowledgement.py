@@ -378,6 +378,18 @@ def test_the_part_of_a_batch_above_the_log_start_is_acknowledged(node):
     assert share.start_offset == 4
 
 
+def test_batches_that_the_log_has_lost_are_passed_over(node):
+    """The log start is between the batches in flight."""
+    fill(node, 2, 2, 2)
+    node.persister.put(("g", node.topic_id("t"), 0), 0, (0, 1, 0, 1), (4, 5, 0, 1))
+    share = node.share()
+    assert acquired(node, most=1) == [(0, 1, 2)]
+    assert acquired(node, offset=4) == [(4, 5, 2)]
+    share.log_start_moved(3)
+    assert acknowledged(share, (0, 5, [1])) is None
+    assert summary(share) == "0-1:acquired/2 4-5:acknowledged/2"
+
+
 def test_a_log_start_above_everything_in_flight_begins_anew(node):
     fill(node, 2)
     acquired(node)

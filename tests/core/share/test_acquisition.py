@@ -6,8 +6,10 @@ import pytest
 
 from mockbroker.core.log.producer_state import AbortedTransaction
 from mockbroker.core.share import forcing
+from mockbroker.core.share.acknowledgement import NOT_OWNER_OF_BATCH
 from mockbroker.core.share.acquisition import AcquireRequest, acquire
 from mockbroker.core.share.states import AcquireMode, RecordState
+from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader
 from tests.support.requests import NOW_MS, batch_of
 from tests.support.share import ShareNode, acknowledged, acquired, states_of, summary
@@ -252,6 +254,17 @@ def test_a_gap_is_acquired_in_parts(node):
     assert acquired(node) == [(6, 7, 2)]
 
 
+def test_final_records_of_a_batch_that_a_gap_divides_do_not_move_the_start(node):
+    """The read gap begins at the record that was not acquired yet."""
+    fill(node, 3, 1)
+    node.persister.put(("g", node.topic_id("t"), 0), 0, (3, 3, 2, 1))
+    assert acquired(node, mode=STRICT, most=2) == [(0, 1, 1)]
+    share = node.share()
+    assert acknowledged(share, (0, 1, [1])) is None
+    assert share.start_offset == 0
+    assert acquired(node) == [(2, 2, 1)]
+
+
 def test_a_gap_that_is_acquired_does_not_hold_the_start(node):
     fill(node, *[1] * 8)
     node.persister.put(("g", node.topic_id("t"), 0), 0, (3, 3, 2, 1), (6, 7, 0, 1))
@@ -307,3 +320,33 @@ def test_available_records_that_compaction_removed_are_archived(node):
     assert summary(share) == "0-1:archived/1 2-3:acquired/2"
     acknowledged(share, (2, 3, [1]))
     assert share.start_offset == 4
+
+
+def test_batches_are_archived_up_to_the_one_that_compaction_has_left(node):
+    """That one stays whole: the words of an error tell."""
+    fill(node, 1, 1, 2)
+    acquired(node, batch_size=1)
+    share = node.share()
+    acknowledged(share, (0, 0, [2]), (1, 1, [2]), (2, 3, [2]))
+    _, size = share.partition.log.read(2, 4, 1 << 20, at_least_one=True)
+    request = AcquireRequest("m2", AcquireMode.BATCH_OPTIMIZED, 500, 500)
+    acquire(share, request, 0, share.partition.log.batches_read(2, size))
+    assert summary(share) == "0-1:archived/1 2-3:acquired/2"
+    assert acknowledged(share, (2, 3, [1])) == (
+        ErrorCode.INVALID_RECORD_STATE,
+        NOT_OWNER_OF_BATCH,
+    )
+
+
+def test_an_available_record_at_the_end_of_a_batch_that_compaction_removed_is_archived(node):
+    fill(node, 2, 2)
+    acquired(node, batch_size=1)
+    share = node.share()
+    acknowledged(share, (0, 1, [1, 2]), (2, 3, [2]))
+    assert share.next_fetch_offset() == 1
+    _, size = share.partition.log.read(2, 4, 1 << 20, at_least_one=True)
+    request = AcquireRequest("m2", AcquireMode.BATCH_OPTIMIZED, 500, 500)
+    acquire(share, request, 1, share.partition.log.batches_read(2, size))
+    assert summary(share) == "0:acknowledged/1 1:archived/1 2-3:acquired/2"
+    acknowledged(share, (2, 3, [1]), member="m2")
+    assert (share.start_offset, share.delivery_complete_count) == (4, 0)

@@ -305,6 +305,8 @@ def test_a_state_is_initialized_again_by_the_same_or_a_higher_state_epoch(node: 
     for state_epoch, error in ((3, E.FENCED_STATE_EPOCH), (4, E.NONE), (5, E.NONE), (-1, E.NONE)):
         request = initialize_request(node.topic_id, state_epoch=state_epoch)
         assert node.ask(INITIALIZE, request).error_code == error
+    (entry,) = node.shard.entries.values()
+    assert entry.state.snapshot_epoch == 3, "that of the first one is 0"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.share import forcing
-from mockbroker.core.share.acknowledgement import AcknowledgementBatch, acknowledge, expire
+from mockbroker.core.share.acknowledgement import (
+    NOT_OWNER_OF_BATCH,
+    AcknowledgementBatch,
+    acknowledge,
+    expire,
+)
 from mockbroker_protocol import ErrorCode
 from tests.support.requests import batch_of
 from tests.support.share import ShareNode, acknowledged, acquired, summary
@@ -28,6 +33,31 @@ def test_chosen_locks_end_and_the_rest_of_their_batch_stays_acquired(node):
     assert expire(share, forcing.is_acquired, {1, 2, 9}) == 2
     assert summary(share) == "0:acquired/1 1-2:available/1 3:acquired/1"
     assert expire(share, forcing.acquired_by(lambda member: member == "other")) == 0
+
+
+@pytest.mark.parametrize("offset", [0, 1, 2, 3])
+def test_a_record_anywhere_in_a_batch_can_be_chosen(node, offset):
+    share = node.share()
+    acquired(node)
+    assert expire(share, forcing.is_acquired, {offset}) == 1
+    assert share.next_fetch_offset() == offset
+
+
+@pytest.mark.parametrize("offsets", [{9}, set()])
+def test_a_batch_of_which_nothing_is_chosen_stays_whole(node, offsets):
+    """The words of an error tell."""
+    share = node.share()
+    acquired(node)
+    assert expire(share, forcing.is_acquired, offsets) == 0
+    assert acknowledged(share, (0, 3, [ACCEPT]), member="m2")[1] == NOT_OWNER_OF_BATCH
+
+
+def test_a_batch_that_is_chosen_whole_stays_whole(node):
+    share = node.share()
+    acquired(node)
+    assert expire(share, forcing.is_acquired, {0, 1, 2, 3}) == 4
+    acquired(node)
+    assert acknowledged(share, (0, 3, [ACCEPT]), member="m2")[1] == NOT_OWNER_OF_BATCH
 
 
 def test_an_archived_record_stays_archived_for_the_next_leader(node):

@@ -8,6 +8,7 @@ from mockbroker.core.configs.values import ClusterConfigs
 from mockbroker.core.errors import ActionError
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.groups.share.group import ShareGroup, ShareSettings
+from mockbroker.core.groups.share.offsets import alter_offsets
 from mockbroker.core.groups.share.records import RECORD_TYPES
 from mockbroker.core.groups.share.shard import ShareGroups
 from mockbroker_protocol import ErrorCode
@@ -199,6 +200,29 @@ def test_an_initialization_without_an_answer_is_tried_again_after_a_while(
     node.advance(1)
     node.ticks("g", "m")
     assert len(held.asked) == 2
+
+
+def test_altered_partitions_have_time_to_be_initialized_too(
+    node: ShareNode, held: HeldPersister
+) -> None:
+    node.stable("m", group="other", topics=["none"])
+    offsets = {node.cluster.topics["t"].topic_id: {0: 5, 1: 6, 2: 7}}
+    alter_offsets(node.shard(), "g", offsets, lambda *_: None)
+    node.advance(29_999)
+    node.joins("g", "m")
+    assert len(held.asked) == 1
+    node.advance(1)
+    node.ticks("g", "m")
+    assert len(held.asked) == 2
+
+
+def test_members_with_other_topics_have_the_partitions_of_their_own(node: ShareNode) -> None:
+    node.topic("u", 2)
+    for member, topic in (("m", "t"), ("n", "u")):
+        node.stable(member, topics=[topic])
+    node.ticks("g", "m")
+    node.ticks("g", "n")
+    assert node.assigned() == {"m": {"t": [0, 1, 2]}, "n": {"u": [0, 1]}}
 
 
 def test_new_partitions_are_initialized_alone(node: ShareNode, held: HeldPersister) -> None:
