@@ -10,6 +10,7 @@ Source: ClassicGroup.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -506,10 +507,10 @@ class ClassicGroup:
         """
         size = len(self.members)
         candidates = {name for name, count in self._supported_protocols.items() if count == size}
-        votes: dict[str, int] = {}
-        for member in self.members.values():
-            choice = next(name for name, _ in member.protocols if name in candidates)
-            votes[choice] = votes.get(choice, 0) + 1
+        votes = Counter(
+            next(name for name, _ in member.protocols if name in candidates)
+            for member in self.members.values()
+        )
         return max(votes, key=votes.__getitem__)
 
     def _count_protocols(self, protocols: Protocols, change: int) -> None:

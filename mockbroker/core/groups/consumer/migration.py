@@ -8,6 +8,8 @@ Source: ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from mockbroker.core.errors import ApiError
 from mockbroker.core.groups.classic import ClassicGroup, ClassicGroupSettings
 from mockbroker.core.groups.consumer.events import Downgrade
@@ -153,10 +155,7 @@ def _select_protocol(protocols: dict[str, tuple[tuple[str, bytes], ...]]) -> str
     """The protocol with the most votes, as in `ClassicGroup.select_protocol`."""
     names = [[name for name, _ in supported] for supported in protocols.values()]
     common = set(names[0]).intersection(*names[1:])
-    votes: dict[str, int] = {}
-    for supported in names:
-        choice = next(name for name in supported if name in common)
-        votes[choice] = votes.get(choice, 0) + 1
+    votes = Counter(next(name for name in supported if name in common) for supported in names)
     return max(votes, key=votes.__getitem__)
 
 
