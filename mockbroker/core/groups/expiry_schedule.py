@@ -59,7 +59,7 @@ class ExpirySchedule:
 
     def _arm(self, at_ms: int) -> None:
         """Schedule a check at the first multiple of the interval from `at_ms` on, but not now."""
-        interval_ms = max(self._configs.get_int("offsets.retention.check.interval.ms"), 1)
+        interval_ms = self._configs.get_int("offsets.retention.check.interval.ms")
         earliest_ms = max(at_ms, self._domain.now_ms() + 1)
         check_ms = earliest_ms + (self._started_ms - earliest_ms) % interval_ms
         self.timers.arm(self._domain, None, check_ms, self._run)
