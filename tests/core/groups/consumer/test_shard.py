@@ -118,6 +118,24 @@ def test_a_first_heartbeat_with_a_regex_computes_no_assignment(node: ConsumerNod
     assert (told.member_epoch, told.assignment is not None) == (2, True)
 
 
+def test_topics_that_were_there_at_a_lookup_of_a_regex_cause_no_other_one(
+    node: ConsumerNode,
+) -> None:
+    """Whatever else changes in the metadata; a new topic does, at the next heartbeat."""
+    names = {"subscribed_topic_names": None, "subscribed_topic_regex": "t.*"}
+    node.joins("g", "m", **names)
+    epoch = node.beats("g", "m", 1, {}).member_epoch
+    end = node.shard().partition.log_end_offset
+    node.topic("u", 1)
+    node.cluster.delete_topic("u")
+    node.advance(10_001)
+    node.beats("g", "m", epoch, {"t": [0, 1, 2]})
+    assert node.shard().partition.log_end_offset == end
+    node.topic("u", 1)
+    node.beats("g", "m", epoch, {"t": [0, 1, 2]})
+    assert changes_of(node)[-1] == ["RegexChange"]
+
+
 def test_one_heartbeat_is_one_batch(node: ConsumerNode) -> None:
     """In Kafka's order: member, group epoch, targets, assignment epoch, what the member owns."""
     node.joins("g", "m")
