@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.groups.member_connections import MEMBERS_MAX, MemberConnections
+from mockbroker.core.groups.member_connections import MemberConnections
 from mockbroker.handlers.base import ConnectionInfo
 
 
@@ -49,11 +49,11 @@ def test_a_request_that_a_rule_held_back_until_its_connection_closed_records_not
     assert len(connections) == 0
 
 
-def test_one_connection_has_a_bounded_number_of_members() -> None:
+def test_one_connection_has_a_thousand_members_at_most() -> None:
     """A client may name members that do not exist; the newest ones stay."""
     connections, one = MemberConnections(), connection(1)
-    for number in range(MEMBERS_MAX + 5):
+    for number in range(1005):
         connections.record("g", f"m{number}", one)
     connected = connections.connected("g")
-    assert len(connections) == MEMBERS_MAX
+    assert len(connections) == 1000
     assert (connected("m4"), connected("m5")) == (False, True)

@@ -143,6 +143,25 @@ def test_thousands_of_offsets_go_in_several_batches(node: GroupNode) -> None:
     assert "h" in node.shard("h").groups
 
 
+def batches(node: GroupNode) -> int:
+    return len(list(node.shard().partition.log.batches()))
+
+
+@pytest.mark.parametrize(("offsets", "expected"), [(1000, 1), (1001, 2)])
+def test_a_batch_of_tombstones_is_of_a_thousand_offsets_at_most(
+    node: GroupNode, offsets: int, expected: int
+) -> None:
+    shard = node.shard()
+    shard.classic.create_simple_group("g", node.now_ms)
+    commits = [("t", partition, OffsetAndMetadata(1)) for partition in range(offsets)]
+    for delete in (lambda: shard.topic_deleted("t"), lambda: shard.delete_group("g")):
+        assert shard.commit("g", commits) is E.NONE
+        before = batches(node)
+        delete()
+        assert batches(node) == before + expected
+        assert shard.offsets.of_group("g") == {}
+
+
 @pytest.mark.parametrize("unloaded", [False, True])
 def test_very_many_groups_are_started_in_turns(
     node: GroupNode, monkeypatch: pytest.MonkeyPatch, *, unloaded: bool

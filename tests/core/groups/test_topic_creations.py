@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mockbroker.core.groups.topic_creations import ERRORS_MAX, TopicCreations
+from mockbroker.core.groups.topic_creations import TopicCreations
 
 
 class Topic(NamedTuple):
@@ -32,8 +32,10 @@ def test_an_error_is_kept_for_a_while() -> None:
     assert creations.begin([A], 100) == [A]
 
 
-def test_the_errors_that_end_first_make_room() -> None:
+def test_of_more_than_a_thousand_errors_those_that_end_first_make_room() -> None:
     creations = TopicCreations()
     creations.end([], {"first": "no"}, 1)
-    creations.end([], {f"t{n}": "no" for n in range(ERRORS_MAX)}, 9)
-    assert creations.errors(["first", "t0"], 0) == {"t0": "no"}
+    creations.end([], {f"t{n}": "no" for n in range(999)}, 9)
+    assert creations.errors(["first", "t0"], 0) == {"first": "no", "t0": "no"}
+    creations.end([], {"last": "no"}, 9)
+    assert creations.errors(["first", "t0", "last"], 0) == {"t0": "no", "last": "no"}

@@ -219,6 +219,26 @@ def test_it_has_to_fetch_its_assignment_in_time(play: Playbook) -> None:
     assert "old" not in play.group.members
 
 
+def test_it_fetches_its_assignment_once(play: Playbook) -> None:
+    long = {"session_timeout_ms": 10 * REBALANCE_MS}
+    play >> classic_join("old", **long) << joined("old", 3)
+    assert synced(play, "old", 3) == []
+    play.after(REBALANCE_MS)
+    assert "old" in play.group.members
+
+
+def test_it_joins_again_once(play: Playbook) -> None:
+    long = {"session_timeout_ms": 10 * REBALANCE_MS}
+    play >> classic_join("old", **long) << joined("old", 3)
+    play >> beat("new", 2) << told("new", 2, {"t": [0, 1]})
+    play >> beat("new", 2, {"t": [0, 1]}) << told("new", 3)
+    play >> classic_beat("old", 3) << beaten("old", REBALANCING)
+    play >> classic_join("old", **long) << joined("old", 3)
+    assert synced(play, "old", 3) == [2, 3]
+    play.after(REBALANCE_MS)
+    assert "old" in play.group.members
+
+
 def test_it_has_to_join_again_in_time(play: Playbook) -> None:
     long = {"session_timeout_ms": 10 * REBALANCE_MS}
     play >> classic_join("old", **long) << joined("old", 3)

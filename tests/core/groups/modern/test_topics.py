@@ -54,7 +54,18 @@ def test_new_topics_are_noticed_and_others_are_not_new(cluster: Cluster) -> None
     first = topics.created_version
     assert first == topics.version
     cluster.topic_control.add_partitions(cluster.topics["t"], 2)
+    assert topics.created_version == first < topics.version
     cluster.delete_topic("t")
     assert topics.created_version == first < topics.version
     cluster.create_topic("t", 1, 1)
     assert topics.created_version == topics.version
+
+
+def test_the_hash_is_any_signed_number_of_64_bits(cluster: Cluster) -> None:
+    topics = ClusterTopics(cluster)
+    hashes = []
+    for number in range(20):
+        cluster.create_topic(f"t{number}", 1, 1)
+        hashes.append(metadata_hash(topics, {f"t{number}"}))
+    assert -(1 << 63) <= min(hashes) < -(1 << 61)
+    assert 1 << 61 <= max(hashes) < 1 << 63
