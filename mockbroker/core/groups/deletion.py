@@ -47,7 +47,6 @@ class _Deletion:
         self._group_ids = group_ids
         self._then = then
         self._errors: dict[str, ErrorCode] = {}
-        self._missing = 0
 
     def start(self) -> None:
         shard = self._shard

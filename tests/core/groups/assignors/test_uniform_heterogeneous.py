@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 
+from mockbroker.core.groups.assignors.base import AssignorGroup, AssignorMember
 from mockbroker.core.groups.assignors.uniform_heterogeneous import assign_heterogeneous
 from tests.support.assignor_groups import (
     check,
@@ -76,3 +78,42 @@ def test_any_change_of_subscriptions_ends_in_a_whole_assignment(
     before = check(assign_heterogeneous, group(partitions, first))
     after = check(assign_heterogeneous, group(partitions, second, before))
     assert all(low <= high for low, high in pairwise(sizes(after)))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("00000000000000010000000000000002", "00000000000000020000000000000001"),
+        ("80000000000000000000000000000002", "00000000000000000000000000000001"),
+        ("00000000000000008000000000000000", "00000000000000000000000000000001"),
+        ("00000000000000000100000000000002", "00000000000000000200000000000001"),
+        ("00000000000000000000000000000001", "00000000000000000000000000000002"),
+    ],
+)
+def test_topics_alike_come_by_the_signed_halves_of_their_ids(first: str, second: str) -> None:
+    """The topic that comes first goes to the first member."""
+    one, other, third = bytes.fromhex(first), bytes.fromhex(second), topic_id("t")
+    both, alone = frozenset({one, other}), frozenset({third})
+    members = {
+        name: AssignorMember(None, topics, {})
+        for name, topics in (("a", both), ("b", both), ("c", alone))
+    }
+    targets = assign_heterogeneous(AssignorGroup(members, False, {one: 1, other: 1, third: 1}))
+    assert [set(targets[name]) for name in "abc"] == [{one}, {other}, {third}]
+
+
+def test_topics_with_more_partitions_for_each_member_come_first() -> None:
+    """And among equals those with fewer members."""
+    spec = group({"t": 1, "u": 2}, {"a": "tu", "b": "tu", "c": ""})
+    assert shares(assign_heterogeneous(spec)) == {
+        "a": {"t": [0], "u": [0]},
+        "b": {"u": [1]},
+        "c": {},
+    }
+    spec = group({"t": 4, "u": 2}, {"a": "tu", "b": "tu", "c": "t", "d": "t"})
+    assert shares(assign_heterogeneous(spec)) == {
+        "a": {"u": [0]},
+        "b": {"u": [1]},
+        "c": {"t": [0, 2]},
+        "d": {"t": [1, 3]},
+    }
