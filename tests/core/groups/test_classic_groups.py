@@ -11,6 +11,7 @@ from mockbroker_protocol.consumer_protocol import decode_assignment
 from tests.support.group_node import (
     GroupNode,
     Pending,
+    commit_request,
     heartbeat_request,
     join_request,
     sync_request,
@@ -54,6 +55,22 @@ def assigned(node: GroupNode, members: list[str]) -> list[dict[str, list[int]]]:
     return found
 
 
+def node_of_two(**configs: str) -> GroupNode:
+    """Two brokers, of which the first one leads all groups."""
+    configs |= {"offsets.topic.num.partitions": "1", "auto.leader.rebalance.enable": "false"}
+    node = GroupNode(racks=(None, None), configs=configs)
+    node.cluster.move_leader("__consumer_offsets", 0, 1)
+    node.advance(0)
+    return node
+
+
+def stop_replication(node: GroupNode) -> None:
+    """From now on, too few replicas have what the coordinator writes."""
+    (partition,) = node.cluster.topics["__consumer_offsets"].partitions
+    partition.topic.configs.replace({"min.insync.replicas": "2"})
+    partition.set_isr([1])
+
+
 # -- whole groups ----------------------------------------------------------------------------------
 
 
@@ -62,6 +79,49 @@ def test_an_unknown_member_does_not_begin_a_group(node: GroupNode) -> None:
     assert (answer.error_code, answer.member_id) == (E.UNKNOWN_MEMBER_ID, "ghost")
     assert node.shard().groups == {}
     assert node.log() == []
+
+
+def test_a_first_join_is_refused_if_the_group_is_not_replicated_in_time() -> None:
+    node = node_of_two(**{"group.initial.rebalance.delay.ms": "9000"})
+    stop_replication(node)
+    join = node.send(join_request(group_instance_id="one"))
+    node.advance(4_999)
+    assert join.parked
+    node.advance(1)
+    assert join.response.error_code == E.COORDINATOR_NOT_AVAILABLE
+
+
+def test_a_join_that_waits_is_refused_if_what_is_before_it_is_not_replicated_in_time() -> None:
+    node = node_of_two()
+    node.stable()
+    stop_replication(node)
+    node.send(commit_request({("t", 0): 1}, "other"))
+    join = node.send(join_request("g", node.ask(join_request()).member_id))
+    node.advance(4_999)
+    assert join.parked
+    node.advance(1)
+    assert join.response.error_code == E.COORDINATOR_NOT_AVAILABLE
+
+
+def test_a_sync_that_waits_is_refused_if_what_is_before_it_is_not_replicated_in_time() -> None:
+    node = node_of_two()
+    leader, follower = node.stable(count=2)
+    rejoin(node, leader, follower)
+    stop_replication(node)
+    node.send(commit_request({("t", 0): 1}, "other"))
+    sync = node.send(sync_request("g", follower, group_of(node).generation))
+    node.advance(4_999)
+    assert sync.parked
+    node.advance(1)
+    assert sync.response.error_code == E.COORDINATOR_NOT_AVAILABLE
+
+
+def test_a_group_that_got_no_offset_is_gone_with_the_next_check(node: GroupNode) -> None:
+    refused = node.ask(commit_request({("t", 0): 1}, "new", metadata="x" * 5000))
+    assert refused.topics[0].partitions[0].error_code == E.OFFSET_METADATA_TOO_LARGE
+    assert "new" in node.shard("new").groups
+    node.advance(600_000)
+    assert "new" not in node.shard("new").groups
 
 
 def test_a_group_begins_with_a_record_and_a_group_of_offsets_without(node: GroupNode) -> None:

@@ -44,8 +44,10 @@ def test_the_sessions_of_one_group_end_alone(node: GroupNode) -> None:
 
 def test_the_sessions_of_all_groups_end_together(node: GroupNode) -> None:
     domain = GroupsDomain(node.cluster)
+    assert (domain.now_ms(), domain.deadline_ms()) == (node.now_ms, node.now_ms + SESSION_MS)
     domain.jump_to(node.now_ms + SESSION_MS)
     assert (members(node, "g"), members(node, "h")) == (0, 0)
+    assert domain.now_ms() == node.now_ms + SESSION_MS
 
 
 def test_a_session_that_was_extended_for_one_group_is_not_for_the_others(node: GroupNode) -> None:

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from mockbroker.core.groups.consumer.states import MIGRATION_POLICIES, ConsumerGroupState
+from mockbroker.core.groups.consumer.states import (
+    MIGRATION_POLICIES,
+    ConsumerGroupState,
+    MemberState,
+)
 from mockbroker.core.groups.events import (
     Heartbeat,
     HeartbeatResult,
@@ -17,6 +21,7 @@ from mockbroker.core.groups.events import (
     Sync,
     SyncResult,
 )
+from mockbroker.core.groups.modern.events import CurrentAssignment, CurrentAssignmentChange
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.consumer_protocol import (
     ConsumerProtocolSubscription,
@@ -29,9 +34,11 @@ from tests.support.consumer_playbook import (
     SESSION_MS,
     Playbook,
     Told,
+    Topics,
     beat,
     leave,
     told,
+    topic_id,
 )
 
 NONE = ErrorCode.NONE
@@ -212,6 +219,16 @@ def test_its_session_is_its_own(play: Playbook) -> None:
     assert "old" not in play.group.members
 
 
+def test_its_session_is_renewed_when_it_fetches_its_assignment(play: Playbook) -> None:
+    play >> classic_join("old") << joined("old", 3)
+    play.after(SESSION_MS - 1)
+    assert synced(play, "old", 3) == []
+    play.after(SESSION_MS - 1)
+    assert "old" in play.group.members
+    play.after(1)
+    assert "old" not in play.group.members
+
+
 def test_it_has_to_fetch_its_assignment_in_time(play: Playbook) -> None:
     long = {"session_timeout_ms": 10 * REBALANCE_MS}
     play >> classic_join("old", **long) << joined("old", 3)
@@ -272,6 +289,37 @@ def test_a_member_that_changes_its_protocol_keeps_its_place(play: Playbook) -> N
     play >> beat("old", 3) << told("old", 3)
     assert play.group.members["old"].classic is None
     assert play.group.classic_count == 0
+
+
+def test_a_member_that_becomes_a_classic_one_gives_up_its_regex() -> None:
+    play = Playbook(Topics(t=1, u1=1)).stable("new")
+    play >> beat("both", 0, {}, rebalance_timeout_ms=1, regex="u.*")
+    play.take()
+    assert play.group.subscribed_names() == {"t", "u1"}
+    play >> classic_join("both")
+    assert play.take().error is NONE
+    assert play.group.subscribed_names() == {"t"}
+
+
+def test_a_member_subscribes_to_the_topics_of_its_first_protocol() -> None:
+    play = Playbook(Topics(t=1, u=1, v=1)).stable("new")
+    protocols = (("range", subscription("u")), ("sticky", subscription("v")))
+    play >> classic_join("old", protocols=protocols)
+    assert play.take().error is NONE
+    assert play.group.subscribed_names() == {"t", "u"}
+
+
+def test_a_change_of_a_topic_is_not_lost_with_a_join_that_is_refused(play: Playbook) -> None:
+    play >> classic_join("old") << joined("old", 3)
+    strange = CurrentAssignment(3, 2, MemberState.UNKNOWN, {topic_id("t"): {0: 3}}, {})
+    play.group.apply([CurrentAssignmentChange("old", strange)])
+    play.topics.put("t", 5)
+    play >> classic_join("old", owned=[0])
+    play << joined("old", error=ErrorCode.FENCED_MEMBER_EPOCH)
+    assert play.group.epoch == 3
+    play >> beat("new", play.epoch("new"))
+    play.take()
+    assert play.group.epoch == 4
 
 
 def test_the_group_is_to_be_downgraded_when_the_last_of_the_new_protocol_goes(
