@@ -220,9 +220,9 @@ def update_member(
         update.changes.append(MemberChange(after.member_id, after))
         names_changed = after.topic_names != before.topic_names
     regex_changed, resolved = _update_regex(group, update, now_ms)
+    update.resubscribed = names_changed or regex_changed
     # An unresolved regex changes nothing; its resolution raises the epoch.
-    rises = names_changed or (regex_changed if classic else resolved)
-    update.resubscribed = rises if classic else names_changed or regex_changed
+    rises = update.resubscribed if classic else names_changed or resolved
     if rises or group.compared_metadata_version != group.topics.version:
         _update_group_epoch(group, update, rises=rises)
 

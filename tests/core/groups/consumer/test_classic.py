@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mockbroker.core.groups.consumer.group import ConsumerSettings
 from mockbroker.core.groups.consumer.states import (
     MIGRATION_POLICIES,
     ConsumerGroupState,
@@ -36,6 +37,7 @@ from tests.support.consumer_playbook import (
     Told,
     Topics,
     beat,
+    join,
     leave,
     told,
     topic_id,
@@ -364,6 +366,33 @@ def test_a_group_that_is_too_large_stays_what_it_is(size_max: int, *, fits: bool
     if not fits:
         play << told("new", -1)
     assert len(play.downgrades) == fits
+
+
+@pytest.mark.parametrize(("size_max", "fits"), [(1, False), (2, True)])
+def test_a_member_that_comes_back_as_a_classic_one_counts_for_the_size(
+    size_max: int, *, fits: bool
+) -> None:
+    play = Playbook(classic_size_max=size_max, session_timeout_ms=10**9)
+    play >> join("new", "t", instance_id="one")
+    play.take()
+    play >> classic_join("other")
+    play.take()
+    play >> classic_join("old", member_id="", instance_id="one")
+    assert (len(play.downgrades), len(play.answers)) == ((1, 0) if fits else (0, 1))
+
+
+def test_a_classic_member_that_comes_back_as_one_changes_nothing_about_the_group() -> None:
+    """Although it could have been downgraded, had the policy been another one before."""
+    play = Playbook(migration=MIGRATION_POLICIES["upgrade"], session_timeout_ms=10**9)
+    play.stable("new")
+    play >> classic_join("old", member_id="", instance_id="one")
+    play.take()
+    play >> leave("new")
+    play.take()
+    play.group.settings = ConsumerSettings(assignment_interval_ms=0)
+    play >> classic_join("again", member_id="", instance_id="one")
+    assert play.take().error is NONE
+    assert play.downgrades == []
 
 
 def test_sync_names_the_first_protocol_of_a_join_with_several(play: Playbook) -> None:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from mockbroker.core.groups.consumer.events import RegexChange
-from mockbroker.core.groups.consumer.states import ConsumerGroupState
+from mockbroker.core.groups.consumer.events import RegexChange, RegexesResolved
+from mockbroker.core.groups.consumer.states import ConsumerGroupState, MemberState
 from mockbroker.core.groups.events import ConsumerResult
+from mockbroker.core.groups.modern.events import CurrentAssignment, CurrentAssignmentChange
 from mockbroker_protocol import ErrorCode
 from tests.support.consumer_playbook import (
+    REBALANCE_MS,
     Playbook,
     Told,
     Topics,
     beat,
+    by_id,
     join,
     leave,
     refused,
     told,
+    topic_id,
 )
 
 REGEX = {"topic_names": None, "regex": "t[0-9]"}
@@ -117,12 +123,73 @@ def test_a_topic_that_nobody_subscribes_to_any_more_raises_no_epoch() -> None:
     play >> beat("a", 3, {"u": [0]}) << told("a", 4, {"u": [0, 1]})
 
 
+def test_a_member_gives_up_the_topics_of_its_former_regex_at_once() -> None:
+    """Those of the new one are not known yet."""
+    play = Playbook(Topics(t1=1, t2=1))
+    play >> join("a", topic_names=None, regex="t1") << told("a", 1, {})
+    play >> beat("a", 1, {}) << told("a", 2, {"t1": [0]})
+    play >> beat("a", 2, {"t1": [0]}, regex="t2") << told("a", 2, {})
+
+
+def test_a_regex_that_was_not_looked_up_keeps_its_topics() -> None:
+    """Another one is looked up even if the member that wants it could not be stored."""
+    play = Playbook(Topics(t1=1))
+    play >> join("a", **REGEX) << told("a", 1, {})
+    epoch, stored = play.group.epoch, len(play.stored)
+    play >> RegexesResolved({"other": frozenset({"t1"})}, play.topics.version, play.now_ms)
+    assert (play.group.epoch, len(play.stored)) == (epoch, stored)
+    assert play.group.is_subscribed("t1")
+
+
+@pytest.mark.parametrize(
+    ("fields", "full"),
+    [
+        ({"topic_names": frozenset({"t"})}, True),
+        ({"regex": ""}, True),
+        ({}, False),
+        ({"topic_names": frozenset({"t"}), "reported": None}, False),
+        ({"topic_names": frozenset({"t"}), "rebalance_timeout_ms": None}, False),
+    ],
+)
+def test_a_heartbeat_with_all_fields_is_answered_with_the_assignment(
+    fields: dict[str, Any], *, full: bool
+) -> None:
+    """Of topics and regex, one is enough."""
+    play = Playbook(Topics(t=1)).stable("a")
+    values = {"reported": by_id({"t": [0]}), "rebalance_timeout_ms": REBALANCE_MS} | fields
+    play >> beat("a", 2, **values) << told("a", 2, {"t": [0]} if full else None)
+
+
+def test_a_change_of_a_topic_is_not_lost_with_a_heartbeat_that_is_refused() -> None:
+    play = Playbook().stable("a", "b")
+    epoch = play.group.epoch
+    strange = CurrentAssignment(epoch, epoch - 1, MemberState.UNKNOWN, {topic_id("t"): {0: 3}}, {})
+    play.group.apply([CurrentAssignmentChange("a", strange)])
+    play.topics.put("t", 5)
+    play >> beat("a", epoch, {"t": [0]}) << refused("a", ErrorCode.FENCED_MEMBER_EPOCH)
+    assert play.group.epoch == epoch
+    play >> beat("b", epoch)
+    play.take()
+    assert play.group.epoch == epoch + 1
+
+
 # ------------------------------------------------------------------------------------ assignors
 
 
 def test_the_first_assignor_of_the_brokers_is_the_default() -> None:
     play = Playbook(assignors=("range", "uniform"))
     assert play.group.preferred_assignor() == "range"
+
+
+@pytest.mark.parametrize(
+    ("assignors", "expected"),
+    [(("range", "uniform"), [0, 2]), (("uniform", "range"), [1, 1])],
+)
+def test_the_default_assignor_decides_if_no_member_has_chosen(
+    assignors: tuple[str, str], expected: list[int]
+) -> None:
+    play = Playbook(Topics(t=1, u=1), assignors=assignors).stable("a", "b", topics=("t", "u"))
+    assert sorted(sum(map(len, play.owned(m).values())) for m in "ab") == expected
 
 
 def test_the_majority_chooses_the_assignor() -> None:
