@@ -404,6 +404,20 @@ def test_sync_names_the_first_protocol_of_a_join_with_several(play: Playbook) ->
     play << Told("old", SyncResult, {"error": ErrorCode.NONE})
 
 
+@pytest.mark.parametrize(("first", "second"), [(1, 3), (3, 1)])
+def test_an_assignment_has_the_version_of_the_first_subscription(
+    play: Playbook, first: int, second: int
+) -> None:
+    wanted = ConsumerProtocolSubscription(topics=["t"])
+    protocols = (
+        ("range", encode_subscription(wanted, first)),
+        ("sticky", encode_subscription(wanted, second)),
+    )
+    play >> classic_join("old", protocols=protocols) << joined("old", 3)
+    play >> classic_sync("old", 3)
+    assert play.take().assignment[:2] == bytes([0, first])
+
+
 def test_a_member_stays_in_its_rack_until_it_names_another(play: Playbook) -> None:
     racks = []
     for rack_id in ("r1", None, "r2"):

@@ -176,6 +176,13 @@ def test_a_change_of_a_topic_is_not_lost_with_a_heartbeat_that_is_refused() -> N
 # ------------------------------------------------------------------------------------ assignors
 
 
+def test_the_first_assignment_does_not_wait_for_the_interval() -> None:
+    play = Playbook(Topics(t=1), assignment_interval_ms=10**9, session_timeout_ms=10**10)
+    play >> join("a", "t") << told("a", 2, {"t": [0]})
+    play >> join("b", "t") << told("b", 2, {})
+    play.after(10**9) >> beat("b", 2) << told("b", 3)
+
+
 def test_the_first_assignor_of_the_brokers_is_the_default() -> None:
     play = Playbook(assignors=("range", "uniform"))
     assert play.group.preferred_assignor() == "range"

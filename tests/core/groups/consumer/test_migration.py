@@ -16,6 +16,7 @@ from mockbroker_protocol.consumer_protocol import (
 )
 from tests.support.consumer_node import ConsumerNode
 from tests.support.group_node import (
+    SESSION_MS,
     heartbeat_request,
     join_request,
     leave_request,
@@ -57,6 +58,16 @@ def test_a_classic_group_becomes_a_consumer_group(node: ConsumerNode) -> None:
     assert beaten.error_code == ErrorCode.REBALANCE_IN_PROGRESS
     node.reload()
     assert node.consumer_group("g").members == group.members
+
+
+def test_sessions_of_classic_members_begin_with_the_upgrade(node: ConsumerNode) -> None:
+    old = classic(node)
+    node.advance(SESSION_MS - 1)
+    node.joins("g", "new")
+    node.advance(SESSION_MS - 1)
+    assert old in node.consumer_group("g").members
+    node.advance(1)
+    assert old not in node.consumer_group("g").members
 
 
 def test_nothing_of_the_classic_group_is_left_in_a_compacted_log(node: ConsumerNode) -> None:

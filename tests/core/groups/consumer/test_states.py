@@ -56,3 +56,13 @@ def test_nobody_is_fenced_but_members_in_a_state_of_the_future() -> None:
         state for state, row in RECONCILE_ACTIONS.items() if ReconcileAction.FENCE in row.values()
     }
     assert fenced == {MemberState.UNKNOWN}
+
+
+def test_members_have_the_states_of_kafkas_log() -> None:
+    assert [state.value for state in MemberState] == [0, 1, 2, 127]
+
+
+def test_each_migration_policy_allows_what_its_name_says() -> None:
+    for name, policy in MIGRATION_POLICIES.items():
+        assert policy.upgrade is (name in {"upgrade", "bidirectional"})
+        assert policy.downgrade is (name in {"downgrade", "bidirectional"})

@@ -288,6 +288,20 @@ def test_groups_are_deleted_once_the_state_of_all_of_them_is(
     assert list(node.shard().groups) == ["h"]
 
 
+def test_a_group_with_members_remains_although_they_leave_during_the_deletion(
+    node: ShareNode, held: HeldPersister
+) -> None:
+    for group in ("g", "h"):
+        node.joins(group, "m")
+        held.answer()
+    node.leaves("g", "m")
+    asked = node.start_delete("g", "h")
+    node.leaves("h", "m")
+    held.answer()
+    assert asked() == {"g": E.NONE, "h": E.NON_EMPTY_GROUP}
+    assert list(node.shard().groups) == ["h"]
+
+
 def test_a_deletion_whose_coordinator_moves_meanwhile_is_one_for_the_next(
     node: ShareNode, held: HeldPersister
 ) -> None:
