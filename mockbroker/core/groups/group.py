@@ -93,7 +93,7 @@ class Group(Protocol):
         now_ms: int,
         /,
         *,
-        transactional: bool = False,
+        transactional: bool = ...,
         version: int = ...,
     ) -> ErrorCode:
         """OffsetCommit in `version`, or TxnOffsetCommit: validateOffsetCommit. A member's own
@@ -109,7 +109,7 @@ class Group(Protocol):
         topic_id: bytes,
         partition: int,
         *,
-        transactional: bool = False,
+        transactional: bool = ...,
     ) -> ErrorCode:
         """Whether a commit that `check_commit` let pass may be for this partition
         (CommitPartitionValidator).

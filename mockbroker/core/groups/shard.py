@@ -95,7 +95,7 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
             each.group_type: each for each in (self.classic, self.consumers)
         }
         self.offsets = OffsetStore(self.mark_changed)
-        # Whether a group or an offset has changed since the last expiration check.
+        # Whether a group or an offset has changed since the last expiration check, or the loading.
         self.changed = False
         self._on_changed: Callable[[], None] | None = None
 
@@ -385,7 +385,6 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
                     return
             emit_loaded(self._runtime, self.coordinator.broker_id, group)
             self.runner(group).run(group, Loaded())
-        self.changed = False
         self._on_changed = on_changed
         self.mark_changed()
 
@@ -396,10 +395,9 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
 
     def mark_changed(self) -> None:
         """Include the shard in the next expiration check, because it has changed."""
-        if not self.changed:
+        if self._on_changed is not None and not self.changed:
             self.changed = True
-            if self._on_changed is not None:
-                self._on_changed()
+            self._on_changed()
 
     # ------------------------------------------------------------------------------------- writing
 

@@ -117,6 +117,8 @@ def test_a_sync_that_waits_is_refused_if_what_is_before_it_is_not_replicated_in_
 
 
 def test_a_group_that_got_no_offset_is_gone_with_the_next_check(node: GroupNode) -> None:
+    node.shard("new")
+    node.advance(600_000)
     refused = node.ask(commit_request({("t", 0): 1}, "new", metadata="x" * 5000))
     assert refused.topics[0].partitions[0].error_code == E.OFFSET_METADATA_TOO_LARGE
     assert "new" in node.shard("new").groups

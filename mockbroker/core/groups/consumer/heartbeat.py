@@ -236,7 +236,7 @@ def _update_regex(group: ConsumerGroup, update: MemberUpdate, now_ms: int) -> tu
         if old and group.regexes.get(old) == 1:
             update.changes.append(RegexChange(old, None))
         if not new:
-            resolved = bool(old)
+            resolved = True
         elif new in group.regexes:
             resolved = new in group.resolved
         else:

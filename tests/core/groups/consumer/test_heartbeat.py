@@ -123,6 +123,36 @@ def test_a_topic_that_nobody_subscribes_to_any_more_raises_no_epoch() -> None:
     play >> beat("a", 3, {"u": [0]}) << told("a", 4, {"u": [0, 1]})
 
 
+def test_a_member_without_its_former_regex_keeps_the_topics_that_it_names() -> None:
+    """What becomes of the others concerns the group no longer."""
+    play = Playbook(Topics(t1=1, u=1))
+    play >> join("a", "u", regex="t1") << told("a", 2, {"u": [0]})
+    play >> beat("a", 2, {"u": [0]}) << told("a", 3, {"t1": [0], "u": [0]})
+    play >> beat("a", 3, {"t1": [0], "u": [0]}, regex="") << told("a", 3, {"u": [0]})
+    play >> beat("a", 3, {"u": [0]}) << told("a", 4)
+    play.topics.put("t1", 2)
+    play >> beat("a", 4) << told("a", 4)
+    assert play.group.epoch == 4
+
+
+def test_a_regex_of_topics_that_others_name_takes_its_member_into_account() -> None:
+    play = Playbook(Topics(t1=2)).stable("a", topics=("t1",))
+    play >> join("b", topic_names=None, regex="t1")
+    play.take()
+    play.settle("a", "b")
+    assert [len(play.owned(member)["t1"]) for member in "ab"] == [1, 1]
+
+
+def test_a_regex_that_a_member_gives_up_is_looked_up_no_more() -> None:
+    play = Playbook(Topics(t1=1, t2=1), session_timeout_ms=10**9)
+    play >> join("a", topic_names=None, regex="t1") << told("a", 1, {})
+    play.after(10_001) >> join("b", topic_names=None, regex="t2")
+    play.take()
+    play.after(10_001) >> beat("b", play.epoch("b"), regex="t1")
+    play.take()
+    assert [each.regexes for each in play.looked_up] == [{"t1"}, {"t1", "t2"}, {"t1"}]
+
+
 def test_a_member_gives_up_the_topics_of_its_former_regex_at_once() -> None:
     """Those of the new one are not known yet."""
     play = Playbook(Topics(t1=1, t2=1))

@@ -90,22 +90,42 @@ def test_whoever_waits_in_the_classic_group_is_told_to_join_again(node: Consumer
 
 
 @pytest.mark.parametrize(
-    ("configs", "fields"),
+    ("configs", "fields", "reason"),
     [
-        ({"group.consumer.migration.policy": "downgrade"}, {}),
-        ({"group.consumer.migration.policy": "disabled"}, {}),
-        ({"group.consumer.max.size": "1"}, {"count": 2}),
-        ({}, {"protocol_type": "connect"}),
-        ({}, {"protocols": {"range": b"?"}}),
+        ({"group.consumer.migration.policy": "downgrade"}, {}, "upgrade is disabled"),
+        ({"group.consumer.migration.policy": "disabled"}, {}, "upgrade is disabled"),
+        ({"group.consumer.max.size": "1"}, {"count": 2}, "exceeds the consumer group maximum"),
+        ({}, {"protocol_type": "connect"}, "does not use the consumer embedded protocol"),
+        ({}, {"protocols": {"range": b"?"}}, "protocol is malformed"),
+        ({}, {}, "protocol is malformed"),  # each member is assigned its name
     ],
 )
 def test_some_classic_groups_stay_what_they_are(
-    configs: dict[str, str], fields: dict[str, Any]
+    configs: dict[str, str], fields: dict[str, Any], reason: str
 ) -> None:
     node = ConsumerNode(configs=configs)
     node.stable("g", **fields)
-    assert node.joins("g", "new").error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    refused = node.joins("g", "new")
+    assert refused.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert reason in refused.error_message
     assert node.classic_group().state is ClassicGroupState.STABLE
+
+
+def test_a_group_as_large_as_a_consumer_group_may_be_has_no_room_for_another_member() -> None:
+    node = ConsumerNode(configs={"group.consumer.max.size": "1"})
+    classic(node)
+    assert node.joins("g", "new").error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert node.classic_group().state is ClassicGroupState.STABLE
+
+
+def test_a_group_without_a_protocol_yet_has_the_topics_of_the_first_ones() -> None:
+    """Its members still wait for the end of the initial delay."""
+    node = ConsumerNode(configs={"group.initial.rebalance.delay.ms": "3000"})
+    node.topic("u", 1)
+    protocols = {"range": subscription("t"), "sticky": subscription("u")}
+    old = node.member("g", protocols=protocols)
+    assert node.joins("g", "new").error_code == ErrorCode.NONE
+    assert node.consumer_group("g").members[old].topic_names == {"t"}
 
 
 def test_data_of_a_custom_assignor_would_get_lost(node: ConsumerNode) -> None:

@@ -318,6 +318,18 @@ def test_a_member_that_replaces_a_static_one_shares_with_those_that_are_there(
     }
 
 
+def test_a_static_member_that_is_back_may_commit_with_an_epoch_from_before(
+    node: ConsumerNode,
+) -> None:
+    """For what it keeps: its assignment has no epoch any more."""
+    node.joins("g", "a", instance_id="one")
+    node.beats("g", "a", -2, instance_id="one")
+    epoch = node.joins("g", "b", instance_id="one").member_epoch
+    for older in range(epoch):
+        answer = node.ask(commit_request({("t", 0): 5}, "g", "b", older))
+        assert answer.topics[0].partitions[0].error_code == ErrorCode.NONE
+
+
 def test_a_fenced_instance_is_taken_over_by_a_member_with_the_same_subscription(
     node: ConsumerNode,
 ) -> None:
