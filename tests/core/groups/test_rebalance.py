@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.groups.events import Leaver, Moved, Persisted, Protocols, Tick
+from mockbroker.core.groups.events import Leaver, Moved, Persisted, Protocols, Rebalance, Tick
 from mockbroker.core.groups.states import ClassicGroupState
 from mockbroker_protocol import ErrorCode
 from tests.support.group_playbook import (
@@ -57,8 +57,10 @@ def test_each_newcomer_prolongs_the_initial_delay_up_to_the_rebalance_timeout() 
     play.after(1_000)
     play >> join("c", **timeouts)
     play.after(2_000)  # at 6 s: 2 s are left of 8
+    play.after(1_000)
+    play >> join("d", **timeouts)
     play.done()
-    play.after(2_000) << joined("a", generation=1) << joined("b") << joined("c")
+    play.after(1_000) << joined("a", generation=1) << joined("b") << joined("c") << joined("d")
     assert play.state is ClassicGroupState.COMPLETING
 
 
@@ -123,6 +125,28 @@ def test_a_rebalance_timeout_of_nothing_does_not_spin(rebalance_timeout_ms: int)
     play.take_all()
     play.after(20)
     assert play.state is ClassicGroupState.PREPARING
+
+
+@pytest.mark.parametrize(("rebalance_timeout_ms", "then_ms"), [(REBALANCE_MS, 0), (0, 2)])
+def test_a_static_member_that_comes_back_waits_for_the_others_for_one_more_timeout(
+    rebalance_timeout_ms: int, then_ms: int
+) -> None:
+    """Which lasts 1 ms at least."""
+    timeouts = {
+        "session_timeout_ms": 5 * REBALANCE_MS,
+        "rebalance_timeout_ms": rebalance_timeout_ms,
+    }
+    play = Playbook()
+    play >> join("a", instance_id="i", **timeouts) << joined("a", generation=1)
+    play >> join("b", instance_id="j", **timeouts)
+    play >> join("a1", "a", instance_id="i", **timeouts)
+    play << joined("a1", generation=2) << joined("b", generation=2)
+    play >> Rebalance("test")
+    play.after(rebalance_timeout_ms + then_ms)
+    assert (play.state, play.group.generation) == (ClassicGroupState.PREPARING, 2)
+    play >> join("a2", "a", instance_id="i", **timeouts)
+    play.done()
+    play.after(max(rebalance_timeout_ms, 1)) << joined("a2", generation=3)
 
 
 def test_sessions_run_while_a_round_waits_for_somebody_else() -> None:

@@ -270,6 +270,19 @@ def test_it_has_to_join_again_in_time(play: Playbook) -> None:
     assert "old" not in play.group.members
 
 
+def test_it_has_to_join_again_in_time_after_a_sync_that_says_so(play: Playbook) -> None:
+    long = {"session_timeout_ms": 10 * REBALANCE_MS}
+    play >> classic_join("old", **long) << joined("old", 3)
+    assert synced(play, "old", 3) == []
+    play >> join("third", "t")
+    play.take()
+    play >> classic_sync("old", 3) << Told("old", SyncResult, {"error": REBALANCING})
+    play.after(REBALANCE_MS - 1)
+    assert "old" in play.group.members
+    play.after(1)
+    assert "old" not in play.group.members
+
+
 # ----------------------------------------------------------------------------- static, changing
 
 

@@ -21,6 +21,7 @@ def test_topics_are_found_by_name_and_id(cluster: Cluster) -> None:
     assert info is not None
     assert info[:3] == (topic.topic_id, "t", 3)
     assert topics.by_id(topic.topic_id) == info
+    assert (topics.has(topic.topic_id), topics.has(bytes(16))) == (True, False)
     assert topics.by_name("u") is topics.by_id(bytes(16)) is None
     assert list(topics.names()) == ["t"]
 
