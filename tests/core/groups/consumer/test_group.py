@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
+import pytest
 
 from mockbroker.core.groups.consumer.events import RegexChange, ResolvedRegex
 from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings, Counter
-from mockbroker.core.groups.consumer.members import ConsumerMember
+from mockbroker.core.groups.consumer.members import ClassicMember, ConsumerMember
 from mockbroker.core.groups.consumer.states import MemberState
 from mockbroker.core.groups.modern.events import (
     CurrentAssignment,
     CurrentAssignmentChange,
     MemberChange,
 )
+from mockbroker_protocol import ErrorCode
 from tests.support.consumer_playbook import Playbook, Topics, join, leave, topic_id
 
 T = topic_id("t")
@@ -86,3 +90,75 @@ def test_a_regex_that_is_resolved_anew_replaces_its_topics() -> None:
     group.apply([RegexChange("r", resolved)])
     group.apply([RegexChange("r", msgspec.structs.replace(resolved, topics=frozenset({"u"})))])
     assert group.subscribed_names() == {"u"}
+
+
+# ------------------------------------------------------------------------------ commits of offsets
+
+
+@pytest.fixture
+def owner() -> Playbook:
+    """Member "a" at epoch 3 has partition 0 since epoch 2; member "old" is a classic one."""
+    play = Playbook(Topics(t=2))
+    protocols = (("range", b""),)
+    old = ConsumerMember(member_id="old", classic=ClassicMember(10_000, protocols))
+    play.group.apply(
+        [
+            MemberChange("a", ConsumerMember(member_id="a")),
+            MemberChange("old", old),
+            CurrentAssignmentChange(
+                "a", CurrentAssignment(3, 2, MemberState.STABLE, {T: {0: 2}}, {})
+            ),
+            CurrentAssignmentChange("old", owning(3, 1)),
+        ]
+    )
+    return play
+
+
+def commits(group: ConsumerGroup, member: str, epoch: int, **fields: Any) -> ErrorCode:
+    instance_id = fields.pop("instance_id", None)
+    return group.check_commit(member, instance_id, epoch, 0, **fields)
+
+
+def test_anybody_without_an_epoch_commits_for_a_group_without_members() -> None:
+    group = ConsumerGroup("g", ConsumerSettings(), Topics(t=1))
+    assert commits(group, "", -1) is ErrorCode.NONE
+    assert commits(group, "a", 0) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_only_members_commit_for_a_group_that_has_some(owner: Playbook) -> None:
+    assert commits(owner.group, "a", 3) is ErrorCode.NONE
+    for member, epoch in (("", -1), ("b", 3), ("b", -1)):
+        assert commits(owner.group, member, epoch) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_transaction_commits_for_a_group_without_naming_a_member(owner: Playbook) -> None:
+    assert commits(owner.group, "", -1, transactional=True) is ErrorCode.NONE
+    for member, epoch, instance_id in (("b", -1, None), ("", 0, None), ("", -1, "i")):
+        found = commits(owner.group, member, epoch, transactional=True, instance_id=instance_id)
+        assert found is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_member_commits_by_requests_that_have_its_epoch(owner: Playbook) -> None:
+    """That is, from v9 on; for classic members and transactions it is a generation."""
+    assert commits(owner.group, "a", 3, version=8) is ErrorCode.UNSUPPORTED_VERSION
+    assert commits(owner.group, "a", 3, version=9) is ErrorCode.NONE
+    assert commits(owner.group, "a", 3, version=8, transactional=True) is ErrorCode.NONE
+    assert commits(owner.group, "old", 3, version=8) is ErrorCode.NONE
+
+
+def test_nobody_commits_with_an_epoch_of_the_future(owner: Playbook) -> None:
+    assert commits(owner.group, "a", 4) is ErrorCode.STALE_MEMBER_EPOCH
+    assert commits(owner.group, "a", 4, transactional=True) is ErrorCode.ILLEGAL_GENERATION
+    assert commits(owner.group, "old", 4) is ErrorCode.ILLEGAL_GENERATION
+
+
+def test_with_an_older_epoch_a_member_commits_for_what_it_has_had_since(owner: Playbook) -> None:
+    def check(member: str, epoch: int, partition: int) -> ErrorCode:
+        return owner.group.check_partition(member, epoch, "t", T, partition)
+
+    assert check("a", 3, 1) is ErrorCode.NONE
+    assert check("a", 2, 0) is ErrorCode.NONE
+    assert check("a", 1, 0) is ErrorCode.STALE_MEMBER_EPOCH
+    assert check("a", 2, 1) is ErrorCode.STALE_MEMBER_EPOCH
+    assert check("old", 2, 1) is ErrorCode.ILLEGAL_GENERATION
+    assert check("b", 2, 1) is ErrorCode.NONE
