@@ -177,6 +177,15 @@ def test_a_failed_write_is_rolled_back_and_told(node, answer, told):
     assert acknowledged(share, (0, 1, [1])) is None
 
 
+def test_single_records_count_as_final_only_while_their_write_may_succeed(node):
+    fill(node, 3)
+    acquired(node)
+    share = node.share()
+    node.persister.error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert acknowledged(share, (0, 1, [1, 3])) is not None
+    assert (summary(share), share.delivery_complete_count) == ("0-2:acquired/1", 0)
+
+
 # -- locks -----------------------------------------------------------------------------------------
 
 

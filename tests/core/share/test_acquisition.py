@@ -85,6 +85,23 @@ def test_no_new_records_come_with_as_many_released_ones_as_wanted(node):
     assert acquired(node, most=2) == [(2, 3, 1)]
 
 
+@pytest.mark.parametrize(
+    ("mode", "most", "ranges"),
+    [
+        (AcquireMode.BATCH_OPTIMIZED, 3, [(0, 2, 2)]),
+        (AcquireMode.BATCH_OPTIMIZED, 4, [(0, 2, 2), (3, 5, 2)]),
+        (STRICT, 3, [(0, 2, 2)]),
+        (STRICT, 4, [(0, 2, 2), (3, 3, 2)]),
+        (STRICT, 6, [(0, 2, 2), (3, 5, 2)]),
+    ],
+)
+def test_released_batches_are_acquired_up_to_the_maximum(node, mode, most, ranges):
+    fill(node, 3, 3)
+    acquired(node, batch_size=1)
+    acknowledged(node.share(), (0, 2, [2]), (3, 5, [2]))
+    assert acquired(node, mode=mode, most=most) == ranges
+
+
 def test_single_released_offsets_are_acquired_in_ranges_of_equal_counts(node):
     fill(node, 6)
     acquired(node)
@@ -254,6 +271,13 @@ def test_a_gap_is_acquired_in_parts(node):
     assert acquired(node) == [(6, 7, 2)]
 
 
+def test_what_is_acquired_before_a_gap_leaves_less_room_in_it(node):
+    fill(node, *[1] * 6)
+    node.persister.put(("g", node.topic_id("t"), 0), 0, (0, 1, 0, 1), (5, 5, 2, 1))
+    assert acquired(node, most=3) == [(0, 1, 2), (2, 2, 1)]
+    assert acquired(node, most=3) == [(3, 4, 1)]
+
+
 def test_final_records_of_a_batch_that_a_gap_divides_do_not_move_the_start(node):
     """The read gap begins at the record that was not acquired yet."""
     fill(node, 3, 1)
@@ -332,10 +356,22 @@ def test_batches_are_archived_up_to_the_one_that_compaction_has_left(node):
     request = AcquireRequest("m2", AcquireMode.BATCH_OPTIMIZED, 500, 500)
     acquire(share, request, 0, share.partition.log.batches_read(2, size))
     assert summary(share) == "0-1:archived/1 2-3:acquired/2"
+    assert share.delivery_complete_count == 2
     assert acknowledged(share, (2, 3, [1])) == (
         ErrorCode.INVALID_RECORD_STATE,
         NOT_OWNER_OF_BATCH,
     )
+
+
+def test_a_batch_is_archived_up_to_what_compaction_has_left_of_it(node):
+    fill(node, 2, 2)
+    assert acquired(node) == [(0, 3, 1)]
+    share = node.share()
+    acknowledged(share, (0, 3, [2]))
+    _, size = share.partition.log.read(2, 4, 1 << 20, at_least_one=True)
+    request = AcquireRequest("m2", AcquireMode.BATCH_OPTIMIZED, 500, 500)
+    acquire(share, request, 0, share.partition.log.batches_read(2, size))
+    assert summary(share) == "0-1:archived/1 2-3:acquired/2"
 
 
 def test_an_available_record_at_the_end_of_a_batch_that_compaction_removed_is_archived(node):
@@ -348,5 +384,6 @@ def test_an_available_record_at_the_end_of_a_batch_that_compaction_removed_is_ar
     request = AcquireRequest("m2", AcquireMode.BATCH_OPTIMIZED, 500, 500)
     acquire(share, request, 1, share.partition.log.batches_read(2, size))
     assert summary(share) == "0:acknowledged/1 1:archived/1 2-3:acquired/2"
+    assert (share.start_offset, share.delivery_complete_count) == (1, 1)
     acknowledged(share, (2, 3, [1]), member="m2")
     assert (share.start_offset, share.delivery_complete_count) == (4, 0)
