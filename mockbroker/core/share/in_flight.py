@@ -122,7 +122,7 @@ class InFlightState:
 
     def complete(self, *, written: bool, now_ms: int) -> None:
         """End the ongoing transition, after its write or with an error."""
-        expired = NO_LOCK < self.lock_deadline_ms <= now_ms
+        expired = self.lock_deadline_ms <= now_ms
         at_limit = self.delivery_count >= self.delivery_count_limit
         facts = CompletionFacts(written, self.removed, expired, at_limit)
         completion = COMPLETIONS[facts]

@@ -8,11 +8,13 @@ from mockbroker.core.share import acknowledgement as texts
 from mockbroker.core.share.acknowledgement import release_acquired
 from mockbroker.core.share.states import RecordState
 from mockbroker_protocol import ErrorCode
-from tests.support.requests import batch_of
+from tests.support.requests import batch_of, done
 from tests.support.share import (
     ShareNode,
     acknowledged,
     acquired,
+    ranges_of,
+    row_of,
     states_of,
     summary,
 )
@@ -184,6 +186,17 @@ def test_single_records_count_as_final_only_while_their_write_may_succeed(node):
     node.persister.error = ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert acknowledged(share, (0, 1, [1, 3])) is not None
     assert (summary(share), share.delivery_complete_count) == ("0-2:acquired/1", 0)
+
+
+def test_a_start_that_moves_makes_room_for_a_fetch_that_waits(node):
+    node.group_config("share.partition.max.record.locks", "100")
+    fill(node, 50, 50, 1)
+    acquired(node, most=1, batch_size=1)
+    acquired(node, most=1, batch_size=1)
+    parked = node.share_fetch(0, node.wanted(), member="m2", max_wait_ms=500)
+    assert not parked.done
+    assert acknowledged(node.share(), (0, 49, [1])) is None
+    assert ranges_of(row_of(done(parked))) == [(100, 100, 1)]
 
 
 # -- locks -----------------------------------------------------------------------------------------

@@ -121,6 +121,24 @@ def test_no_more_records_than_locks_are_in_flight(node):
     assert acquired(node) == [(120, 149, 1)]
 
 
+def test_there_are_as_many_locks_as_the_group_says(node):
+    node.group_config("share.partition.max.record.locks", "100")
+    fill(node, 150)
+    assert acquired(node, mode=STRICT) == [(0, 99, 1)]
+
+
+def test_a_batch_that_is_as_large_as_the_record_limit_stays_whole(node):
+    """The words of an error tell."""
+    fill(node, 3)
+    acquired(node)
+    acknowledged(node.share(), (0, 2, [2]))
+    assert acquired(node, mode=STRICT, most=3) == [(0, 2, 2)]
+    assert acknowledged(node.share(), (0, 2, [1]), member="m2") == (
+        ErrorCode.INVALID_RECORD_STATE,
+        NOT_OWNER_OF_BATCH,
+    )
+
+
 def test_the_last_lock_is_given_to_a_record(node):
     node.group_config("share.partition.max.record.locks", "100")
     fill(node, 99, 5)

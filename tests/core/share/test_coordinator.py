@@ -415,6 +415,18 @@ def test_records_below_the_oldest_last_snapshot_are_deleted() -> None:
     assert states == {key: entry.state for key, entry in entries.items()}
 
 
+def test_records_are_deleted_once_a_paused_broker_is_resumed() -> None:
+    node = ShareNode(configs={PRUNE_INTERVAL: "1000"})
+    node.initialize(0)
+    node.initialize(0)
+    node.cluster.pause_broker(1)
+    node.advance(1_000)
+    assert node.state.log_start_offset == 0
+    node.cluster.resume_broker(1)
+    node.advance(0)
+    assert node.state.log_start_offset == 1
+
+
 def test_after_the_last_tombstone_only_it_is_kept(node: ShareNode) -> None:
     node.initialize(0)
     node.write(times=3)
