@@ -125,6 +125,17 @@ def test_other_requests_wait_while_the_state_is_read(node):
     assert initialized(node) == [None]
 
 
+def test_all_is_zero_until_the_state_is_read(node):
+    """Listings show it."""
+    node.persister.holds_reads = True
+    node.persister.put(("g", node.topic_id("t"), 0), 5, epoch=7)
+    share = node.share()
+    assert share.state is SharePartitionState.INITIALIZING
+    assert (share.start_offset, share.end_offset, share.state_epoch) == (0, 0, 0)
+    node.persister.answer()
+    assert (share.start_offset, share.end_offset, share.state_epoch) == (5, 5, 7)
+
+
 def test_a_late_answer_to_a_fenced_share_partition_does_not_revive_it(node):
     node.persister.holds_reads = True
     share = node.share()
