@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 ATTEMPTS_MAX = 5
 BACKOFF_MS = 1_000
-BACKOFF_MAX_MS = 30_000
 REQUEST_TIMEOUT_MS = 30_000
 ATTEMPTS_PER_FLIGHT = 500
 
@@ -201,8 +200,7 @@ class SharePersister:
 
     def _retry(self, attempt: _Attempt, failures: int) -> None:
         self._repeated[attempt] = None
-        delay_ms = min(BACKOFF_MS << failures, BACKOFF_MAX_MS)
-        due_ms = self._services.runtime.now_ms() + delay_ms
+        due_ms = self._services.runtime.now_ms() + (BACKOFF_MS << failures)
         self._timers.arm(self._services.runtime.timers, attempt, due_ms, self._send_again)
 
     def _send_again(self, attempt: _Attempt | _Flight) -> None:
