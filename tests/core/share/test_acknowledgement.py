@@ -387,6 +387,15 @@ def test_acquired_records_below_the_log_start_are_archived_with_their_lock(node)
     assert share.start_offset == 2
 
 
+def test_only_the_last_record_of_a_batch_is_above_the_log_start(node):
+    fill(node, 4)
+    acquired(node)
+    share = node.share()
+    share.log_start_moved(3)
+    node.advance(LOCK_MS)
+    assert summary(share) == "0-2:archived/1 3:available/1"
+
+
 def test_the_part_of_a_batch_above_the_log_start_is_acknowledged(node):
     fill(node, 4)
     acquired(node)
