@@ -21,6 +21,7 @@ from mockbroker.core.groups.modern.records import (
     modern_records,
     value_records,
 )
+from mockbroker_protocol.exceptions import DecodeError
 from mockbroker_protocol.messages import consumer_offsets as stored
 from mockbroker_protocol.messages.consumer_offsets import (
     ConsumerGroupCurrentMemberAssignmentValueTopicPartitions as TopicPartitions,
@@ -124,13 +125,19 @@ def _read_current(
 
 
 def _owned(lines: list[TopicPartitions], member_epoch: int) -> Mapping[bytes, Mapping[int, int]]:
-    """An owned map; the member epoch replaces assignment epochs, which Kafka has since 4.2."""
-    return {
-        bytes(line.topic_id): dict(zip(line.partitions, line.assignment_epochs, strict=True))
-        if line.assignment_epochs
-        else dict.fromkeys(line.partitions, max(member_epoch, 0))
-        for line in lines
-    }
+    """An owned map; the member epoch replaces assignment epochs, which Kafka has since 4.2.
+
+    Raises DecodeError unless each partition has an epoch.
+    """
+    try:
+        return {
+            bytes(line.topic_id): dict(zip(line.partitions, line.assignment_epochs, strict=True))
+            if line.assignment_epochs
+            else dict.fromkeys(line.partitions, max(member_epoch, 0))
+            for line in lines
+        }
+    except ValueError as error:
+        raise DecodeError("assignment_epochs", 0, str(error)) from None
 
 
 def _write_regex(resolved: ResolvedRegex) -> stored.ConsumerGroupRegularExpressionValue:

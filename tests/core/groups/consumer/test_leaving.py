@@ -51,6 +51,13 @@ def test_a_static_member_is_away_for_no_longer_than_its_session() -> None:
     assert play.state is ConsumerGroupState.EMPTY
 
 
+def test_what_a_static_member_has_is_not_given_away_while_it_is_away() -> None:
+    play = Playbook()
+    play >> join("a", "t", **ONE) << told("a", 2, ALL)
+    play >> leave("a", -2, **ONE) << told("a", -2)
+    play >> join("b", "t") << told("b", 3, {})
+
+
 def test_a_static_member_comes_back_to_what_it_had() -> None:
     play = Playbook()
     play >> join("a", "t", **ONE) << told("a", 2, ALL)

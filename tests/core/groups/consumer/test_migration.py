@@ -60,6 +60,15 @@ def test_a_classic_group_becomes_a_consumer_group(node: ConsumerNode) -> None:
     assert node.consumer_group("g").members == group.members
 
 
+def test_nothing_that_a_member_has_since_the_first_generation_is_given_away(
+    node: ConsumerNode,
+) -> None:
+    old = node.member("g")
+    node.ask(sync_request("g", old, 1, {old: share(0, 1, 2)}))
+    assert node.joins("g", "new").assignment.topic_partitions == []
+    assert node.owned("g", old) == [0, 1, 2]
+
+
 def test_sessions_of_classic_members_begin_with_the_upgrade(node: ConsumerNode) -> None:
     old = classic(node)
     node.advance(SESSION_MS - 1)

@@ -22,6 +22,7 @@ from mockbroker.core.groups.modern.events import (
     TargetEpochChange,
 )
 from mockbroker.core.groups.modern.records import ModernGroupRecord
+from mockbroker_protocol.exceptions import DecodeError
 from mockbroker_protocol.internal_topics import CONSUMER_OFFSETS
 from mockbroker_protocol.messages.consumer_offsets import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -100,6 +101,20 @@ def test_records_without_assignment_epochs_are_older() -> None:
         assert isinstance(parsed.change, CurrentAssignmentChange)
         assert parsed.change.current is not None
         assert parsed.change.current.assigned == {T: {1: since}}
+
+
+@pytest.mark.parametrize("epochs", [[2], [2, 2, 2]])
+def test_partitions_without_an_epoch_each_are_unreadable(epochs: list[int]) -> None:
+    key = ConsumerGroupCurrentMemberAssignmentKey(group_id="g", member_id="m")
+    value = ConsumerGroupCurrentMemberAssignmentValue(
+        member_epoch=4,
+        assigned_partitions=[
+            TopicPartitions(topic_id=T, partitions=[0, 1], assignment_epochs=epochs)
+        ],
+    )
+    encoded = CONSUMER_OFFSETS.encode_key(key), CONSUMER_OFFSETS.encode_value(value)
+    with pytest.raises(DecodeError):
+        RECORD_TYPES.parse(record(*encoded))
 
 
 def test_a_state_of_the_future_is_unknown() -> None:
