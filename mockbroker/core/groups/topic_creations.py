@@ -43,7 +43,6 @@ class TopicCreations:
         """A creation has ended; its errors are kept until `until_ms`."""
         self._under_way.difference_update(names)
         for name, error in errors.items():
-            self._errors.pop(name, None)
             self._errors[name] = (error, until_ms)
         while len(self._errors) > ERRORS_MAX:
             del self._errors[min(self._errors, key=lambda name: self._errors[name][1])]

@@ -34,8 +34,8 @@ def test_an_error_is_kept_for_a_while() -> None:
 
 def test_of_more_than_a_thousand_errors_those_that_end_first_make_room() -> None:
     creations = TopicCreations()
-    creations.end([], {"first": "no"}, 1)
     creations.end([], {f"t{n}": "no" for n in range(999)}, 9)
+    creations.end([], {"first": "no"}, 1)
     assert creations.errors(["first", "t0"], 0) == {"first": "no", "t0": "no"}
     creations.end([], {"last": "no"}, 9)
     assert creations.errors(["first", "t0", "last"], 0) == {"t0": "no", "last": "no"}
