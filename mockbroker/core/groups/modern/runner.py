@@ -253,7 +253,6 @@ class ModernRunner(GroupRunner[G], Generic[G, S]):
     def store_changes(self, group: G, changes: tuple[StoredChange, ...]) -> None:
         """Store and apply the changes of an action."""
         self._apply(group, [Store(changes=changes)])
-        self._shard.rearm(group)
 
     # -------------------------------------------------------------------------- events and effects
 

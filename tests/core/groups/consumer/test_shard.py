@@ -81,6 +81,19 @@ def test_a_refused_join_leaves_no_group_behind(node: ConsumerNode) -> None:
     assert node.shard().partition.log_end_offset == 0
 
 
+def test_a_group_that_is_missing_is_told_from_one_of_another_type(node: ConsumerNode) -> None:
+    missing = [node.beats("g", "m", 1), node.leaves("g", "m")]
+    node.member("g")
+    other = [node.beats("g", "m", 1), node.leaves("g", "m")]
+    assert {each.error_code for each in missing + other} == {ErrorCode.GROUP_ID_NOT_FOUND}
+    assert [each.error_message for each in missing + other] == [
+        "Consumer group g not found.",
+        "Group g not found.",
+        "Group g is not a consumer group.",
+        "Group g is not a consumer group.",
+    ]
+
+
 def test_a_group_that_could_not_be_stored_is_not_there(node: ConsumerNode) -> None:
     with node.log_refuses():
         answer = node.joins("g", "m", subscribed_topic_regex="t.*")

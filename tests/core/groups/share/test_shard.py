@@ -216,6 +216,21 @@ def test_altered_partitions_have_time_to_be_initialized_too(
     assert len(held.asked) == 2
 
 
+def test_an_initialization_is_tried_again_a_while_after_its_coordinator_was_loaded(
+    node: ShareNode, held: HeldPersister
+) -> None:
+    node.joins("g", "m")
+    node.advance(20_000)
+    node.cluster.brokers[1].groups.reload("g", 0)
+    node.shard()
+    node.advance(29_999)
+    node.ticks("g", "m")
+    assert len(held.asked) == 1
+    node.advance(1)
+    node.ticks("g", "m")
+    assert len(held.asked) == 2
+
+
 def test_members_with_other_topics_have_the_partitions_of_their_own(node: ShareNode) -> None:
     node.topic("u", 2)
     for member, topic in (("m", "t"), ("n", "u")):
