@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from mockbroker.core.events import Event, GroupLoaded, OffsetCommitted, OffsetRemoved
+from mockbroker.core.events import Event, GroupLoaded, GroupMoved, OffsetCommitted, OffsetRemoved
 from mockbroker_protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
+from tests.support.consumer_node import ConsumerNode
 from tests.support.group_node import GroupNode, commit_request
 
 E = TypeVar("E", bound=Event)
@@ -62,3 +63,16 @@ def test_each_offset_that_a_request_deletes_is_emitted() -> None:
         ("t", 2, "delete_offsets"),
     ]
     assert {(each.node_id, each.group) for each in told} == {(1, "g")}
+
+
+def test_a_consumer_group_is_emitted_when_its_state_or_its_epoch_has_changed() -> None:
+    node = ConsumerNode()
+    events = listen(node)
+    node.joins("g", "m")
+    (moved,) = of_kind(events, GroupMoved)
+    assert (moved.node_id, moved.group, moved.protocol) == (1, "g", "consumer")
+    assert (moved.former, moved.state, moved.generation) == ("Empty", "Stable", 2)
+    end = node.shard().partition.log_end_offset
+    node.beats("g", "m", 2, rack_id="r")
+    assert node.shard().partition.log_end_offset == end + 1
+    assert of_kind(events, GroupMoved) == [moved]
