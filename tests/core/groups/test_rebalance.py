@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mockbroker.core.groups.events import Leaver, Moved, Persisted, Protocols, Rebalance, Tick
@@ -132,7 +134,7 @@ def test_a_static_member_that_comes_back_waits_for_the_others_for_one_more_timeo
     rebalance_timeout_ms: int, then_ms: int
 ) -> None:
     """Which lasts 1 ms at least."""
-    timeouts = {
+    timeouts: dict[str, Any] = {
         "session_timeout_ms": 5 * REBALANCE_MS,
         "rebalance_timeout_ms": rebalance_timeout_ms,
     }

@@ -232,14 +232,14 @@ def test_its_session_is_renewed_when_it_fetches_its_assignment(play: Playbook) -
 
 
 def test_it_has_to_fetch_its_assignment_in_time(play: Playbook) -> None:
-    long = {"session_timeout_ms": 10 * REBALANCE_MS}
+    long: dict[str, Any] = {"session_timeout_ms": 10 * REBALANCE_MS}
     play >> classic_join("old", **long) << joined("old", 3)
     play.after(REBALANCE_MS)
     assert "old" not in play.group.members
 
 
 def test_it_fetches_its_assignment_once(play: Playbook) -> None:
-    long = {"session_timeout_ms": 10 * REBALANCE_MS}
+    long: dict[str, Any] = {"session_timeout_ms": 10 * REBALANCE_MS}
     play >> classic_join("old", **long) << joined("old", 3)
     assert synced(play, "old", 3) == []
     play.after(REBALANCE_MS)
@@ -247,7 +247,7 @@ def test_it_fetches_its_assignment_once(play: Playbook) -> None:
 
 
 def test_it_joins_again_once(play: Playbook) -> None:
-    long = {"session_timeout_ms": 10 * REBALANCE_MS}
+    long: dict[str, Any] = {"session_timeout_ms": 10 * REBALANCE_MS}
     play >> classic_join("old", **long) << joined("old", 3)
     play >> beat("new", 2) << told("new", 2, {"t": [0, 1]})
     play >> beat("new", 2, {"t": [0, 1]}) << told("new", 3)
@@ -259,7 +259,7 @@ def test_it_joins_again_once(play: Playbook) -> None:
 
 
 def test_it_has_to_join_again_in_time(play: Playbook) -> None:
-    long = {"session_timeout_ms": 10 * REBALANCE_MS}
+    long: dict[str, Any] = {"session_timeout_ms": 10 * REBALANCE_MS}
     play >> classic_join("old", **long) << joined("old", 3)
     assert synced(play, "old", 3) == []
     play >> beat("new", 2) << told("new", 2, {"t": [0, 1]})
@@ -271,7 +271,7 @@ def test_it_has_to_join_again_in_time(play: Playbook) -> None:
 
 
 def test_it_has_to_join_again_in_time_after_a_sync_that_says_so(play: Playbook) -> None:
-    long = {"session_timeout_ms": 10 * REBALANCE_MS}
+    long: dict[str, Any] = {"session_timeout_ms": 10 * REBALANCE_MS}
     play >> classic_join("old", **long) << joined("old", 3)
     assert synced(play, "old", 3) == []
     play >> join("third", "t")

@@ -186,7 +186,10 @@ def test_a_heartbeat_with_all_fields_is_answered_with_the_assignment(
 ) -> None:
     """Of topics and regex, one is enough."""
     play = Playbook(Topics(t=1)).stable("a")
-    values = {"reported": by_id({"t": [0]}), "rebalance_timeout_ms": REBALANCE_MS} | fields
+    values: dict[str, Any] = {
+        "reported": by_id({"t": [0]}),
+        "rebalance_timeout_ms": REBALANCE_MS,
+    } | fields
     play >> beat("a", 2, **values) << told("a", 2, {"t": [0]} if full else None)
 
 
