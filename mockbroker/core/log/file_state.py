@@ -13,7 +13,7 @@ ALL = 2**63 - 1  # above every offset
 class FileState:
     """The log's batches with base offsets in [begin, end) are in the file as log `log_id`.
 
-    A copy that is not in the file yet has an `origin`: the state from which it was copied, with the
+    A copy that is not in the file yet has an `origin`: the state from which it was copied, and the
     `rewrites` of that state at the time.
     """
 
@@ -24,7 +24,6 @@ class FileState:
         "log_id",
         "mark",
         "origin",
-        "origin_rewrites",
         "rewrites",
         "segments",
     )
@@ -37,17 +36,13 @@ class FileState:
         self.rewrites = 0  # how often other batches than the last ones have changed
         self.segments = 0  # the number of segments in the file
         self.mark: object = None  # a digest of everything else in the file
-        self.origin: FileState | None = None
-        self.origin_rewrites = 0
+        self.origin: tuple[FileState, int] | None = None
 
     def fork(self) -> FileState:
         """The state of a copy of the log."""
         copy = FileState()
         copy.begin, copy.end = self.begin, self.end
-        if self.log_id:
-            copy.origin, copy.origin_rewrites = self, self.rewrites
-        else:
-            copy.origin, copy.origin_rewrites = self.origin, self.origin_rewrites
+        copy.origin = (self, self.rewrites) if self.log_id else self.origin
         return copy
 
     def cut(self, offset: int) -> None:

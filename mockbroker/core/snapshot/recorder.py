@@ -234,12 +234,10 @@ class Recorder:
     def _origin_of(self, stored: FileState) -> int:
         """The file's log that a new one was forked from, or 0."""
         origin, stored.origin = stored.origin, None
-        if (
-            origin is not None
-            and self._logs.get(origin.log_id) is origin
-            and origin.rewrites == stored.origin_rewrites
-        ):
-            return origin.log_id
+        if origin is not None:
+            state, rewrites = origin
+            if self._logs.get(state.log_id) is state and state.rewrites == rewrites:
+                return state.log_id
         stored.begin = stored.end = 0
         return 0
 
