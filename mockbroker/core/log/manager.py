@@ -96,6 +96,9 @@ class LogManager:
         for partition in topic.partitions:
             if partition.log.size or partition.own_replicas:
                 self.schedule(partition)
+            else:
+                # If the policy has changed, its first records belong into the other schedule.
+                partition.maintenance_scheduled = False
 
     def _on_topic_deleted(self, topic: Topic) -> None:
         for partition in topic.partitions:
@@ -126,10 +129,7 @@ class LogManager:
             if number and number % PARTITIONS_PER_TURN == 0:
                 yield
             partition.maintenance_scheduled = False
-            if partition.deleted:
-                continue
-            if partition.topic.configs.compacted:
-                self.schedule(partition)  # the policy has changed
+            if partition.deleted or partition.topic.configs.compacted:
                 continue
             self.retain(partition, now_ms)
             self._schedule_expiry(partition, self._retention, 0)
@@ -238,8 +238,8 @@ class LogManager:
         for partition in partitions:
             partition.maintenance_scheduled = False
             if not partition.topic.configs.compacted:
-                self.schedule(partition)
-            elif self._job is not None:
+                continue
+            if self._job is not None:
                 self._cleaner.schedule(partition, now_ms)  # for the next round
             else:
                 compacted.append(partition)

@@ -346,6 +346,49 @@ def test_a_topic_that_becomes_compacted_is_looked_after_by_the_cleaner():
     assert shown(partition) == []
 
 
+def test_an_empty_topic_that_becomes_compacted_is_cleaned_in_the_next_round_of_the_cleaner():
+    """And if it is compacted no more, it is looked at in the next check."""
+    world = Calls()
+    partition = world.node.topic(internal_segment_bytes=str(SIZE))
+    cluster = world.node.cluster
+    overrides = dict(cluster.topics["t"].configs.overrides)
+    partition.notify()  # as of a new leader
+    cluster.replace_topic_configs(cluster.topics["t"], {**overrides, "cleanup.policy": "compact"})
+    world.write(b"1", b"2", b"3")
+    world.advance(CLEANER_ROUND_MS)
+    assert shown(partition) == [1, 2]
+    partition.truncate(0)
+    cluster.replace_topic_configs(cluster.topics["t"], {**overrides, "retention.ms": "1"})
+    world.write(b"4")
+    world.advance(RETENTION_ROUND_MS)
+    assert shown(partition) == []
+
+
+def test_a_topic_that_is_compacted_no_more_is_not_cleaned():
+    """Nor in the round of the cleaner that it was scheduled for."""
+    world = Calls()
+    partition = world.node.topic(cleanup_policy="compact", internal_segment_bytes=str(SIZE))
+    world.write(b"1", b"2", b"3")
+    cluster = world.node.cluster
+    overrides = dict(cluster.topics["t"].configs.overrides)
+    cluster.replace_topic_configs(cluster.topics["t"], {**overrides, "cleanup.policy": "delete"})
+    world.advance(HOUR_MS)
+    assert shown(partition) == [0, 1, 2]
+
+
+def test_old_segments_of_a_topic_that_becomes_compacted_wait_for_the_cleaner():
+    world = Calls(log_cleaner_backoff_ms=str(HOUR_MS))
+    partition = world.node.topic(retention_ms="1000")
+    world.write(b"1")
+    cluster = world.node.cluster
+    overrides = {"retention.ms": "1000", "cleanup.policy": "compact,delete"}
+    cluster.replace_topic_configs(cluster.topics["t"], overrides)
+    world.advance(HOUR_MS - 1)
+    assert shown(partition) == [0]
+    world.advance(1)
+    assert shown(partition) == []
+
+
 def test_a_topic_that_becomes_compacted_holds_up_no_other_at_the_next_check():
     world = Calls()
     partitions = [world.node.topic(name, retention_ms="1000") for name in ("t", "u")]
