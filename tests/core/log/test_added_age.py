@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from mockbroker.core.log.added_age import AddedAge
+from mockbroker.core.log.added_age import AddedAge, RetentionDomain
 from mockbroker.core.log.retention import enforce, next_expiry_ms
 from tests.support.kept_log import NOW_MS, KeptLog
+from tests.support.requests import Node, batch_of
 
 HOUR_MS = 3_600_000
 
@@ -68,3 +69,28 @@ def test_each_segment_is_older_by_what_was_added_since_it_was_whole() -> None:
     added.age(kept.log, 4000)
     assert [added.added_ms(kept.log, index) for index in (2, 3)] == [4600, 4000]
     assert len(added._added_ages) == 2  # nothing is left of what was below the log start
+
+
+def test_a_jump_of_retentions_clock_ages_what_is_there_and_deletes_what_is_too_old_then() -> None:
+    node = Node()
+    partition = node.topic(retention_ms="1000")
+    domain = RetentionDomain(node.cluster.log_manager, node.cluster.runtime)
+    assert domain.now_ms() == node.now_ms
+    node.produced(batch_of(b"v", timestamp=node.now_ms))
+    domain.jump_to(node.now_ms + 1000)
+    assert partition.log_start_offset == 0
+    domain.jump_to(node.now_ms + 1001)
+    assert partition.log_start_offset == 1
+    assert domain.now_ms() == node.now_ms + 1001
+
+
+def test_a_jump_of_retentions_clock_to_where_it_is_deletes_nothing() -> None:
+    """What is too old by the cluster's clock goes at the next check."""
+    node = Node()
+    partition = node.topic(retention_ms="1000")
+    domain = RetentionDomain(node.cluster.log_manager, node.cluster.runtime)
+    node.produced(batch_of(b"v", timestamp=node.now_ms))
+    node.now_ms += 2000
+    for at_ms in (node.now_ms, node.now_ms - 500):
+        domain.jump_to(at_ms)
+        assert (partition.log_start_offset, domain.now_ms()) == (0, node.now_ms)

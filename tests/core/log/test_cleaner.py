@@ -694,6 +694,15 @@ def removed_by(kept: KeptLog) -> list[int]:
     return list(cleaning.removed)
 
 
+def test_removed_offsets_that_go_on_in_the_next_batch_are_one_range():
+    kept = KeptLog()
+    kept.write((b"a", b"1"), (b"b", b"1"), (b"c", b"1"))
+    kept.write((b"d", b"1"), (b"e", b"1"))
+    kept.write((b"a", b"2"), (b"c", b"2"), (b"d", b"2"))
+    kept.roll()
+    assert removed_by(kept) == [0, 0, 2, 3]
+
+
 def test_neither_markers_nor_batches_that_were_empty_are_removed_records():
     kept = KeptLog(delete_retention_ms=1000)
     kept.write_as(7, 0, (b"k", b"1"), transactional=True)

@@ -185,6 +185,19 @@ def test_the_aborted_index_gives_what_overlaps_the_fetched_range():
     assert states.aborted_between(21, 100) == []
 
 
+def test_aborted_transactions_are_in_the_order_of_their_first_offsets():
+    """Also if the markers are in another order."""
+    states = ProducerStateManager()
+    for pid, first in ((1, 0), (2, 2)):
+        wrote(states, 0, 1, base=first, transactional=True, pid=pid)
+    for pid, marker in ((2, 5), (1, 9)):
+        states.append_marker(pid, 0, 0, marker, 1000, aborted=True)
+    one, two = AbortedTransaction(1, 0, 9, 10), AbortedTransaction(2, 2, 5, 0)
+    assert states.aborted == [two, one]
+    assert states.aborted_between(0, 100) == [one, two]
+    assert states.aborted_between(6, 100) == [one]
+
+
 def test_a_marker_without_data_leaves_no_entry_in_the_aborted_index():
     states = ProducerStateManager()
     states.append_marker(PID, 0, 0, 4, 1000, aborted=True)
@@ -234,7 +247,9 @@ def test_a_guard_expires_by_its_own_age():
     assert isinstance(guard, VerificationGuard)
     assert states.expire(61_000, 50_000, 60_000) == [PID]
     assert states.check_guard(PID, 0, guard) == ErrorCode.NONE
-    assert states.expire(121_000, 50_000, 60_000) == []
+    assert states.expire(110_499, 50_000, 60_000) == []
+    assert states.check_guard(PID, 0, guard) == ErrorCode.NONE
+    assert states.expire(110_500, 50_000, 60_000) == []
     assert states.guards == {}
     assert states.check_guard(PID, 0, guard) == ErrorCode.INVALID_TXN_STATE
 
@@ -301,6 +316,14 @@ def test_a_replayed_log_gives_the_same_state():
     assert states.entries[PID].last_timestamp == 5
 
 
+def test_a_replay_counts_producer_0_and_passes_over_plain_batches():
+    states = ProducerStateManager()
+    states.replay(batch_of(b"plain"))
+    states.replay(batch_of(b"a", producer_id=0, producer_epoch=0, base_sequence=0, base_offset=1))
+    assert list(states.entries) == [0]
+    assert states.entries[0].coordinator_epoch == -1  # as DescribeProducers shows it
+
+
 def test_a_state_that_is_cleared_is_like_a_new_one():
     states = ProducerStateManager()
     wrote(states, 0, 4, base=0, transactional=True)
@@ -327,3 +350,16 @@ def test_transactions_that_ended_below_the_log_start_hold_nothing_back():
     states.log_start_moved(3)
     assert [entry.producer_id for entry in states.aborted] == [2]
     assert states.first_unstable_offset() == 4
+    states.log_start_moved(6)
+    assert [entry.producer_id for entry in states.aborted] == [2]
+    states.log_start_moved(7)
+    assert (states.aborted, states.first_unstable_offset()) == ([], -1)
+
+
+def test_an_aborted_transaction_that_ends_at_the_log_start_stays_when_others_go():
+    states = ProducerStateManager()
+    for pid, first in ((1, 0), (2, 4)):
+        wrote(states, 0, 1, base=first, transactional=True, pid=pid)
+        states.append_marker(pid, 0, 0, first + 2, 1000, aborted=True)
+    states.log_start_moved(6)
+    assert [entry.producer_id for entry in states.aborted] == [2]

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from mockbroker.core.log import batch_store
 from mockbroker.core.log.replica_log import ReplicaLog, TimestampOffset
 from mockbroker.core.log.segments import RollLimits, Segment
-from mockbroker_protocol.records import BatchHeader
-from tests.support.requests import batch_of, timed_batch
+from mockbroker.core.log.verification import VerificationGuard
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import BatchHeader, ControlType, build_marker
+from tests.support.requests import NOW_MS, batch_of, timed_batch
 
 
 def append(log: ReplicaLog, batch: bytearray, *, frame: bytearray | None = None, epoch=0) -> int:
@@ -250,6 +252,51 @@ def test_truncation_to_the_end_forgets_an_epoch_that_wrote_nothing():
     assert (log.epochs.entries, log.end_offset) == ([(0, 0)], 1)
 
 
+def test_a_high_watermark_that_goes_back_below_no_marker_leaves_the_producers_as_they_are():
+    """An expired producer is not remembered by it, and a batch under verification stays valid."""
+    log = ReplicaLog()
+    append(log, batch_of(b"a", producer_id=1, producer_epoch=0, base_sequence=0))
+    append(log, batch_of(b"b"))
+    guard = log.producers.start_verification(2, 0, 0, NOW_MS, bumps=False)
+    assert isinstance(guard, VerificationGuard)
+    log.high_watermark_moved(2, 0)
+    assert list(log.producers.entries) == []
+    assert log.producers.check_guard(2, 0, guard) == ErrorCode.NONE
+
+
+@pytest.mark.parametrize(("back_to", "stable"), [(2, 0), (1, 0), (3, 3)])
+def test_a_marker_above_a_high_watermark_that_goes_back_holds_back_its_transaction(back_to, stable):
+    log = ReplicaLog()
+    append(
+        log, batch_of(b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
+    )
+    append(log, batch_of(b"b"))
+    append(
+        log,
+        build_marker(
+            ControlType.COMMIT, producer_id=1, producer_epoch=0, coordinator_epoch=0, timestamp=0
+        ),
+    )
+    append(log, batch_of(b"c"))
+    for batch in log.batches():
+        log.producers.replay(batch)
+    log.high_watermark_moved(0, 4)
+    assert log.last_stable_offset(4) == 4
+    log.high_watermark_moved(4, back_to)
+    assert log.last_stable_offset(back_to) == stable
+
+
+def test_an_emptied_log_has_no_past():
+    log = ReplicaLog()
+    append(log, batch_of(b"a", producer_id=1, producer_epoch=0, base_sequence=0), epoch=3)
+    append(log, batch_of(b"b"), epoch=3)
+    log.producers.replay(next(log.batches()))
+    log.move_start(1)
+    log.truncate_fully(100)
+    assert (log.find_max_timestamp(), log.epochs.entries, log.producers.entries) == (None, [], {})
+    assert log.first_dirty_offset == 100
+
+
 def test_an_emptied_log_starts_anew_where_it_is_told():
     log = filled(3, 3)
     log.truncate_fully(100)
@@ -332,6 +379,13 @@ def test_a_small_part_is_freed_only_when_somebody_has_the_time():
     assert log.batch_count == 900
     log.free()
     assert log.batch_count == 900
+
+
+@pytest.mark.parametrize(("start", "count"), [(124, 1000), (125, 875)])
+def test_an_eighth_of_the_batches_is_freed_at_once(start, count):
+    log = filled(*[1] * 1000)
+    log.move_start(start)
+    assert log.batch_count == count
 
 
 def test_a_batch_that_reaches_above_the_log_start_stays():

@@ -10,6 +10,7 @@ from mockbroker.core.log.batch_store import VIEW_BYTES_MIN
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.log.segments import RollLimits
 from mockbroker_protocol.records import BatchHeader
+from tests.support.kept_log import KeptLog
 from tests.support.requests import NOW_MS, batch_of, timed_batch
 
 LIMITS = RollLimits(segment_bytes=1 << 20, segment_ms=1 << 40)
@@ -95,6 +96,34 @@ def test_a_follower_takes_whole_batches_within_its_limit(bytes_max, fetches):
     assert replicate(log, follower, bytes_max) == fetches
     same(log, follower)
     assert log.read_slice(3, 1) is None
+
+
+@pytest.mark.parametrize(("missing", "fetches"), [(0, 1), (1, 2), (None, 2)])
+def test_a_fetch_takes_what_fits_its_limit_exactly(missing, fetches):
+    """Of three batches: all, or two and then the last one."""
+    log, follower = ReplicaLog(), ReplicaLog()
+    for value in (b"a", b"b", b"c"):
+        append(log, batch_of(value))
+    limit = 2 * log.size // 3 if missing is None else log.size - missing
+    assert replicate(log, follower, limit) == fetches
+    same(log, follower)
+
+
+def test_a_fork_knows_what_is_gone():
+    """Freed timestamps, holes, and how far the log is clean."""
+    kept = KeptLog(internal_segment_bytes="200")
+    kept.write((b"k", b"1", NOW_MS + 9))
+    for version in range(6):
+        kept.write((b"k", b"%d" % version), (b"other", b"%d" % version))
+    kept.clean()
+    kept.write((b"last", b"1"))
+    kept.log.move_start(kept.log.end_offset)
+    for _ in range(2):
+        fork = kept.log.fork()
+        assert fork.first_dirty_offset == kept.log.first_dirty_offset > 0
+        assert fork.find_max_timestamp() == kept.log.find_max_timestamp()
+        same(kept.log, fork)
+        kept.write((b"last", b"2"))
 
 
 def test_a_follower_starts_in_the_middle_when_the_leader_does():

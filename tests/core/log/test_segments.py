@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mockbroker.core.configs.values import ClusterConfigs, TopicConfigs
 from mockbroker.core.log.segments import RollLimits, Segments
 from tests.support.kept_log import NOW_MS, KeptLog
@@ -97,21 +99,45 @@ def test_an_offset_belongs_to_the_last_segment_that_begins_at_or_below_it():
     ]
 
 
-def test_a_log_asks_the_same_question_however_often_it_was_answered():
+def many(start: int, *steps: int) -> list[int]:
+    """Timestamps in an order of no meaning, each `steps` above `start`."""
+    return [start + steps[at % len(steps)] for at in range(45)]
+
+
+@pytest.mark.parametrize(
+    ("limits", "timestamps"),
+    [
+        ({"segment_bytes": 1000, "index_interval_bytes": 200}, many(NOW_MS, *range(0, 60, 7))),
+        ({"index_bytes": 40, "index_interval_bytes": 450}, many(NOW_MS, *range(0, 50, 7))),
+        ({"segment_bytes": 100_000}, many(-1, 0, 4, 1, 0, 2)),
+    ],
+    ids=["full segments", "full indexes", "no timestamp in the first batch"],
+)
+def test_a_log_asks_the_same_question_however_often_it_was_answered(limits, timestamps):
     """Most batches are admitted by a short cut, which must not outlive what it was made for."""
-    direct = Filling(segment_bytes=1000, segment_ms=50, index_interval_bytes=200)
+    direct = Filling(**{"segment_ms": 50, **limits})
     kept = KeptLog(cleanup_policy="delete")
     sizes = [100, 150, 71, 300, 90, 90, 90, 200, 71] * 5
-    for at, size in enumerate(sizes):
-        timestamp = NOW_MS + at * 7 % 60
-        rolled = kept.log.maybe_roll(size, timestamp, NOW_MS, direct.limits)
+    for at, (size, timestamp) in enumerate(zip(sizes, timestamps, strict=True)):
+        direct.now_ms += 10
+        rolled = kept.log.maybe_roll(size, timestamp, direct.now_ms, direct.limits)
         assert rolled == direct.admit(size, timestamp)
         kept.log.put(memoryview(bytearray(size)), at, timestamp)
         kept.log.end_offset = at + 1
         maxima = kept.log.layout.max_timestamps
         maxima[-1] = max(maxima[-1], timestamp)
     assert kept.log.layout.base_offsets == direct.segments.base_offsets
-    assert len(direct.segments) > 5
+    assert len(direct.segments) > 1
+
+
+def test_a_log_with_changed_limits_asks_again():
+    kept = KeptLog(cleanup_policy="delete")
+    kept.write((None, b"a"))
+    kept.write((None, b"b"))
+    assert kept.log.layout.base_offsets == [0]
+    kept.configs = kept.topic_configs({"internal_segment_bytes": "100"})
+    kept.write((None, b"c"))
+    assert kept.log.layout.base_offsets == [0, 2]
 
 
 def test_truncation_makes_the_segment_before_active_again_with_its_age():

@@ -102,10 +102,12 @@ def test_a_batch_above_max_message_bytes_is_too_large():
         pytest.param(batch_of(b"a", base_offset=1), id="base offset"),
         pytest.param(patched(batch_of(b"a"), 57, b"\0\0\0\0"), id="no records"),
         pytest.param(batch_of(last_offset=0), id="only a header"),
+        pytest.param(patched(batch_of(last_offset=0), 23, b"\xff" * 4), id="no offsets"),
         pytest.param(patched(batch_of(b"a"), 57, b"\0\0\0\2"), id="count above offsets"),
         pytest.param(patched(batch_of(b"a"), 23, b"\xff\xff\xff\xff"), id="negative delta"),
         pytest.param(batch_of(b"a", control=True), id="control batch"),
         pytest.param(batch_of(b"a", producer_id=1, producer_epoch=0), id="no sequence"),
+        pytest.param(batch_of(b"a", producer_id=0, producer_epoch=0), id="producer 0, no sequence"),
     ],
 )
 def test_an_impossible_header_is_an_invalid_record(batch):
