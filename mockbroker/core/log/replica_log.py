@@ -139,7 +139,6 @@ class ReplicaLog(BatchStore):
         copy = ReplicaLog(self.start_offset)
         self.share_into(copy, 0, len(self._base_offsets))
         copy.end_offset = self.end_offset
-        copy.end_position = self.end_position
         copy.epochs = self.epochs.fork(self.end_offset)
         copy.producers = self.producers.fork()
         copy.first_dirty_offset = self.first_dirty_offset

@@ -466,3 +466,29 @@ def test_a_log_cut_at_both_ends_reads_like_a_list_cut_at_both_ends(batches, cuts
             assert (looked_up and (looked_up.offset, looked_up.timestamp)) == found
         assert log.size == sum(segment.size for segment in log.segments)
         assert held_bytes(log) <= log.size
+
+
+def test_a_transaction_from_offset_0_whose_batches_are_gone_is_forgotten_by_a_truncation():
+    log = ReplicaLog()
+    more = {"producer_id": 1, "producer_epoch": 0, "transactional": True}
+    append(log, batch_of(b"a", base_sequence=0, **more))
+    log.producers.replay(next(log.batches()))
+    for _ in range(2):
+        append(log, batch_of(b"b"))
+    log.move_start(1)
+    log.truncate(2)
+    assert not log.producers.has_ongoing_transaction(1)
+    assert log.last_stable_offset(2) == 2
+
+
+def test_a_truncation_counts_no_batch_of_a_producer_twice():
+    """Not even of one whose batch is the first that is left."""
+    log = ReplicaLog()
+    for sequence in range(2):
+        append(log, batch_of(b"a", producer_id=1, producer_epoch=0, base_sequence=sequence))
+    append(log, batch_of(b"b"))
+    for batch in log.batches():
+        log.producers.replay(batch)
+    log.move_start(1)
+    log.truncate(2)
+    assert [each.base_offset for each in log.producers.entries[1].batches] == [1]

@@ -112,11 +112,14 @@ def test_a_fetch_takes_what_fits_its_limit_exactly(missing, fetches):
 def test_a_fork_knows_what_is_gone():
     """Freed timestamps, holes, and how far the log is clean."""
     kept = KeptLog(internal_segment_bytes="200")
-    kept.write((b"k", b"1", NOW_MS + 9))
+    kept.write((b"first", b"1", NOW_MS + 9))
     for version in range(6):
         kept.write((b"k", b"%d" % version), (b"other", b"%d" % version))
     kept.clean()
     kept.write((b"last", b"1"))
+    fork = kept.log.fork()
+    for offset in range(kept.log.end_offset):
+        assert content(fork, offset) == content(kept.log, offset)
     kept.log.move_start(kept.log.end_offset)
     for _ in range(2):
         fork = kept.log.fork()
@@ -124,6 +127,19 @@ def test_a_fork_knows_what_is_gone():
         assert fork.find_max_timestamp() == kept.log.find_max_timestamp()
         same(kept.log, fork)
         kept.write((b"last", b"2"))
+
+
+@pytest.mark.parametrize("bytes_max", [1, 1 << 20])
+def test_a_follower_of_a_compacted_log_is_read_across_the_same_holes(bytes_max):
+    kept, follower = KeptLog(), ReplicaLog()
+    kept.write((b"first", b"1"))
+    for version in range(6):
+        kept.write((b"k%d" % (version % 2), b"%d" % version), (b"other", b"%d" % version))
+    kept.roll()
+    kept.clean()
+    replicate(kept.log, follower, bytes_max)
+    for offset in range(kept.log.end_offset):
+        assert content(follower, offset) == content(kept.log, offset)
 
 
 def test_a_follower_starts_in_the_middle_when_the_leader_does():

@@ -195,3 +195,36 @@ def test_a_copy_of_segments_goes_on_as_the_original_and_by_itself():
         assert one.segments.base_offsets == other.segments.base_offsets
     assert one.segments._columns() == other.segments._columns()
     assert [list(column) for column in columns] == before
+
+
+def test_an_index_without_room_is_full_with_its_first_entry():
+    """It has one before batches 3 and 7; the segment without an entry goes on."""
+    filling = Filling(index_bytes=4, index_interval_bytes=250, segment_bytes=1 << 30)
+    rolled = [filling.admit() for _ in range(9)]
+    assert [at for at, each in enumerate(rolled) if each] == [4, 8]
+
+
+def test_a_segment_that_is_active_again_after_a_truncation_is_not_larger_than_others():
+    kept = KeptLog(cleanup_policy="delete", internal_segment_bytes=300)
+    for _ in range(6):
+        kept.write((b"k", b"v"))
+    assert kept.log.layout.base_offsets == [0, 4]
+    kept.log.truncate(3)
+    for _ in range(3):
+        kept.write((b"k", b"v"))
+    assert kept.log.layout.base_offsets == [0, 4]
+
+
+def test_a_segment_without_timestamps_that_is_active_again_is_as_old_as_its_last_append():
+    kept = KeptLog(cleanup_policy="delete", segment_ms=1000)
+    for _ in range(2):
+        kept.write((b"k", b"v", -1))
+    kept.roll()
+    kept.write((b"k", b"v", -1))
+    kept.log.truncate(1)
+    kept.now_ms += 1000
+    kept.write((b"k", b"v", -1))
+    assert kept.log.layout.base_offsets == [0]
+    kept.now_ms += 1
+    kept.write((b"k", b"v", -1))
+    assert kept.log.layout.base_offsets == [0, 2]
