@@ -559,7 +559,7 @@ def test_appends_during_a_cleaning_stay_and_wait_for_the_next():
     assert kept.fetched_bases(50)[:2] == [99, 100]
 
 
-@pytest.mark.parametrize("how", ["truncate", "retain", "clean"])
+@pytest.mark.parametrize("how", ["truncate", "truncate fully", "retain", "free", "clean"])
 def test_a_cleaning_breaks_off_when_the_log_loses_batches(how):
     kept = KeptLog()
     for _ in range(10):
@@ -569,8 +569,12 @@ def test_a_cleaning_breaks_off_when_the_log_loses_batches(how):
     assert not cleaning.step(5)
     if how == "truncate":
         kept.log.truncate(9)
+    elif how == "truncate fully":
+        kept.log.truncate_fully(3)
     elif how == "retain":
         kept.log.drop_segments(2)
+    elif how == "free":
+        kept.log.move_start(4)
     else:
         kept.clean()
     before = kept.content

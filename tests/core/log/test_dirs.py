@@ -124,3 +124,30 @@ def list_offsets(node: Replicas, broker: int) -> int:
     request = ListOffsetsRequest(-1, 0, [ListOffsetsTopic("t", [ListOffsetsPartition(0, -1, -1)])])
     (topic,) = handler.list_offsets(node.ctx(7, broker=broker), request).topics
     return topic.partitions[0].error_code
+
+
+def test_a_replica_that_is_removed_leaves_nothing_behind():
+    node = Replicas(configs=TWO)
+    log_dirs = node.cluster.brokers[1].log_dirs
+    log_dirs.begin_move(node.partition, "/b")
+    log_dirs.recovery_points[node.partition.key] = 3
+    log_dirs.remove(node.partition)
+    assert (log_dirs.futures, log_dirs.recovery_points) == ({}, {})
+
+
+def test_a_move_back_to_where_the_replica_is_ends_the_one_before():
+    node = Replicas(configs=TWO)
+    log_dirs = node.cluster.brokers[1].log_dirs
+    assert log_dirs.begin_move(node.partition, "/b")
+    assert not log_dirs.begin_move(node.partition, "/a")
+    assert log_dirs.futures == {}
+
+
+def test_a_failed_directory_takes_only_its_own_replicas():
+    node = Replicas(configs=TWO)
+    log_dirs = node.cluster.brokers[1].log_dirs
+    other = partitions(node, 1)[0]
+    assert [log_dirs.dir_of(each) for each in (node.partition, other)] == ["/a", "/b"]
+    log_dirs.failed.add("/b")
+    assert [log_dirs.is_offline(each) for each in (node.partition, other)] == [False, True]
+    assert [log_dirs.is_online(each) for each in (node.partition, other)] == [True, False]

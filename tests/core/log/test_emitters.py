@@ -169,6 +169,13 @@ def test_a_deleted_topic_whose_records_had_gone_before_tells_its_last_offset():
     assert watched.removed() == [(0, 2, "delete_records", ""), (2, 2, "topic_deleted", "")]
 
 
+def test_a_deleted_topic_of_one_record_tells_it():
+    watched = Watched()
+    watched.append(None)
+    watched.cluster.delete_topic("t")
+    assert watched.removed() == [(0, 0, "topic_deleted", "")]
+
+
 def test_a_topic_that_is_made_anew_has_another_id():
     watched = Watched()
     act(watched.cluster, "recreate_topic", topic="t")

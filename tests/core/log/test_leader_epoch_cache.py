@@ -83,3 +83,11 @@ def test_cutting_the_end_removes_epochs_that_start_there_or_later():
 def test_each_offset_belongs_to_the_epoch_before_it():
     history = cache((1, 5), (4, 8))
     assert [history.epoch_at(offset) for offset in (4, 5, 7, 8, 100)] == [-1, 1, 1, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "epochs"),
+    [(0, 2, [(0, 0)]), (2, 5, [(1, 2)]), (1, 6, [(0, 1), (1, 2), (3, 5)]), (7, 9, [(3, 7)])],
+)
+def test_a_range_of_offsets_has_the_epochs_of_its_records(begin, end, epochs):
+    assert cache((0, 0), (1, 2), (3, 5)).between(begin, end) == epochs

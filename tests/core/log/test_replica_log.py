@@ -492,3 +492,33 @@ def test_a_truncation_counts_no_batch_of_a_producer_twice():
     log.move_start(1)
     log.truncate(2)
     assert [each.base_offset for each in log.producers.entries[1].batches] == [1]
+
+
+def test_a_log_that_is_cut_below_its_start_starts_there():
+    log = filled(*[1] * 6)
+    log.move_start(5)
+    log.truncate(3)
+    assert (log.start_offset, log.end_offset) == (3, 3)
+
+
+def test_the_last_stable_offset_is_between_the_log_start_and_the_high_watermark():
+    log = ReplicaLog()
+    append(log, batch_of(b"v"))
+    more = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
+    append(log, batch_of(b"a", b"b", b"c", **more))
+    for batch in log.batches():
+        log.producers.replay(batch)
+    assert [log.last_stable_offset(offset) for offset in (0, 1, 4)] == [0, 1, 1]
+    log.move_start(2)
+    assert log.last_stable_offset(4) == 2
+
+
+def test_of_freed_records_with_the_largest_timestamp_the_first_is_remembered():
+    log = ReplicaLog()
+    for _ in range(2):
+        append(log, timed_batch(90))
+        append(log, timed_batch(20))
+        log.roll()
+    log.move_start(4)
+    assert log.batch_count == 0
+    assert log.find_max_timestamp() == (90, 0, 0)

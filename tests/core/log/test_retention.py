@@ -84,6 +84,15 @@ def test_without_timestamps_the_time_of_the_last_append_counts():
     assert kept.retain() is not None
 
 
+def test_with_a_retention_of_0_ms_records_go_in_the_next_millisecond():
+    kept = kept_log(retention_ms=0)
+    fill(kept, 1)
+    assert next_expiry_ms(kept.log, kept.configs) == NOW_MS + 1
+    assert kept.retain() is None
+    kept.now_ms += 1
+    assert kept.retain() == DeletedSegments(1, SIZE, 0, 1)
+
+
 def test_minus_one_keeps_records_for_ever():
     kept = kept_log(retention_ms=-1, retention_bytes=-1)
     fill(kept, 1, 1)
@@ -132,6 +141,22 @@ def test_segments_below_the_log_start_go_whatever_the_policy_is():
     kept.log.move_start(3)
     assert kept.retain() == DeletedSegments(1, 2 * SIZE, 3, 3)
     assert (bases(kept), kept.log.start_offset) == ([2, 4], 3)
+
+
+def test_a_segment_that_ends_at_the_log_start_goes():
+    kept = kept_log()
+    fill(kept, 2, 2)
+    kept.log.move_start(2)
+    assert kept.retain() == DeletedSegments(1, 2 * SIZE, 2, 2)
+
+
+def test_the_memory_of_a_few_batches_below_the_log_start_is_freed():
+    kept = kept_log()
+    fill(kept, 20)
+    kept.log.move_start(1)
+    assert kept.log.batch_count == 20
+    assert kept.retain() is None
+    assert kept.log.batch_count == 19
 
 
 def test_the_log_start_inside_the_active_segment_leaves_that_in_place():
