@@ -21,8 +21,10 @@ from mockbroker.core.log.emitters import (
     PRODUCERS_PER_EVENT_MAX,
     RANGES_PER_EVENT_MAX,
     emit_compacted,
+    emit_divergence,
     emit_expired,
 )
+from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.txn.markers import Marker, write_markers
 from mockbroker_protocol.records import BatchHeader, Record, build_batch
 
@@ -221,6 +223,31 @@ def test_what_a_new_leader_has_not_is_told_when_it_hears_of_its_leadership(in_sy
     act(cluster, "heal_network")
     reason = "truncation" if in_sync else "unclean_election"
     assert watched.removed() == [(2, 2, reason, "heal_network")]
+
+
+def write_epochs(log: ReplicaLog, epochs: dict[int, int]) -> None:
+    """Append so many records of each epoch."""
+    for epoch, count in epochs.items():
+        for _ in range(count):
+            log.append(memoryview(build_batch([Record(0, 0, b"k", b"v")])), 0, 0, epoch)
+
+
+@pytest.mark.parametrize(
+    ("former", "present", "first"),
+    [
+        pytest.param({0: 4}, {0: 2, 1: 3}, 2, id="the present log is in a later epoch"),
+        pytest.param({0: 2, 1: 3}, {0: 4, 2: 3}, 2, id="the former log was in another epoch"),
+        pytest.param({0: 1, 1: 2}, {0: 1}, 1, id="the present log knows nothing of the epoch"),
+        pytest.param({0: 4}, {0: 3}, 3, id="the epochs are the same"),
+    ],
+)
+def test_what_is_lost_begins_where_the_epochs_of_the_two_logs_part(former, present, first):
+    watched = Watched()
+    log = ReplicaLog()
+    write_epochs(log, former)
+    write_epochs(watched.partition.log, present)
+    emit_divergence(watched.cluster.runtime, watched.partition, log, "truncation")
+    assert watched.removed() == [(first, log.end_offset - 1, "truncation", "")]
 
 
 def test_a_leader_that_has_all_loses_nothing():
