@@ -78,10 +78,10 @@ def emit_divergence(
 def _divergence_offset(former: ReplicaLog, present: ReplicaLog) -> int:
     """The offset at which two logs diverge by their leader epochs, as a follower finds it."""
     epoch, end = present.epochs.end_offset_for(former.epochs.latest, present.end_offset)
-    if epoch < 0:
-        return min(present.end_offset, former.end_offset)
+    if epoch < 0:  # the present log ends in an earlier epoch
+        epoch, end = present.epochs.latest, present.end_offset
     _, former_end = former.epochs.end_offset_for(epoch, former.end_offset)
-    return min(end, former_end)
+    return min(end, former_end) if former_end >= 0 else end
 
 
 def emit_topic_deleted(runtime: Runtime, topic: Topic) -> None:

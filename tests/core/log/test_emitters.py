@@ -237,6 +237,8 @@ def write_epochs(log: ReplicaLog, epochs: dict[int, int]) -> None:
     [
         pytest.param({0: 4}, {0: 2, 1: 3}, 2, id="the present log is in a later epoch"),
         pytest.param({0: 2, 1: 3}, {0: 4, 2: 3}, 2, id="the former log was in another epoch"),
+        pytest.param({0: 2, 1: 1}, {0: 5}, 2, id="the former log was shorter, in a later epoch"),
+        pytest.param({0: 2}, {}, 0, id="the present log is empty"),
         pytest.param({0: 1, 1: 2}, {0: 1}, 1, id="the present log knows nothing of the epoch"),
         pytest.param({0: 4}, {0: 3}, 3, id="the epochs are the same"),
     ],
