@@ -239,6 +239,7 @@ def write_epochs(log: ReplicaLog, epochs: dict[int, int]) -> None:
         pytest.param({0: 2, 1: 3}, {0: 4, 2: 3}, 2, id="the former log was in another epoch"),
         pytest.param({0: 2, 1: 1}, {0: 5}, 2, id="the former log was shorter, in a later epoch"),
         pytest.param({0: 2}, {}, 0, id="the present log is empty"),
+        pytest.param({1: 3}, {0: 2}, 0, id="the logs have no epoch in common"),
         pytest.param({0: 1, 1: 2}, {0: 1}, 1, id="the present log knows nothing of the epoch"),
         pytest.param({0: 4}, {0: 3}, 3, id="the epochs are the same"),
     ],
@@ -247,6 +248,7 @@ def test_what_is_lost_begins_where_the_epochs_of_the_two_logs_part(former, prese
     watched = Watched()
     log = ReplicaLog()
     write_epochs(log, former)
+    watched.partition.log.truncate_fully(0)  # also without the epoch of its first leader
     write_epochs(watched.partition.log, present)
     emit_divergence(watched.cluster.runtime, watched.partition, log, "truncation")
     assert watched.removed() == [(first, log.end_offset - 1, "truncation", "")]
