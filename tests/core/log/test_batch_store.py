@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -171,3 +172,12 @@ def test_a_store_that_is_sealed_again_stays_as_it_is():
     store.seal()
     store.seal()
     assert content(store) == before
+
+
+@pytest.mark.parametrize(("spare", "copied"), [(0, False), (8, True)])
+def test_a_large_batch_stays_in_its_frame_from_seven_eighths_on(spare: int, copied: bool) -> None:
+    size = 7 * VIEW_BYTES_MIN
+    frame = bytearray(8 * VIEW_BYTES_MIN + spare)
+    store = BatchStore()
+    store.put(memoryview(frame)[:size], 0, 0)
+    assert (store.batch_at(0).obj is not frame) == copied
