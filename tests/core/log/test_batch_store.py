@@ -181,3 +181,13 @@ def test_a_large_batch_stays_in_its_frame_from_seven_eighths_on(spare: int, copi
     store = BatchStore()
     store.put(memoryview(frame)[:size], 0, 0)
     assert (store.batch_at(0).obj is not frame) == copied
+
+
+def test_a_small_store_that_is_sealed_holds_its_bytes_alone() -> None:
+    batch = batch_of(b"v")
+    store = BatchStore()
+    store.put(memoryview(batch), 0, 0)
+    assert held_memory(store) > len(batch)
+    store.seal()
+    assert held_memory(store) == len(batch)
+    assert bytes(store.batch_at(0)) == bytes(batch)
