@@ -145,6 +145,19 @@ def test_read_committed_leaves_out_aborted_transactions(node):
     assert summary(node.share()) == "0:archived/1 1-2:acquired/1"
 
 
+def test_a_transaction_after_an_aborted_one_of_its_producer_is_read(node):
+    node.group_config("share.isolation.level", "read_committed")
+    producer = {"producer_id": 5, "producer_epoch": 0}
+    partition = node.cluster.topics["t"].partitions[0]
+    for sequence, kind in enumerate((ControlType.ABORT, ControlType.COMMIT)):
+        batch = batch_of(b"%d" % sequence, base_sequence=sequence, transactional=True, **producer)
+        partition.append_records(batch, NOW_MS)
+        marker = build_marker(kind, coordinator_epoch=0, timestamp=NOW_MS, **producer)
+        partition.append_records(marker, NOW_MS)
+    fetched(node, 0, node.wanted())
+    assert summary(node.share()) == "0:archived/1 1-3:acquired/1"
+
+
 # -- waiting ---------------------------------------------------------------------------------------
 
 

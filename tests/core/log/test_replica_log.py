@@ -513,6 +513,15 @@ def test_the_last_stable_offset_is_between_the_log_start_and_the_high_watermark(
     assert log.last_stable_offset(4) == 2
 
 
+def test_the_batch_in_which_a_log_starts_does_not_count_among_those_to_free():
+    log = filled(*[2] * 16)
+    held = held_bytes(log)
+    log.move_start(3)
+    assert held_bytes(log) == held
+    log.move_start(4)
+    assert held_bytes(log) < held
+
+
 def test_of_freed_records_with_the_largest_timestamp_the_first_is_remembered():
     log = ReplicaLog()
     for _ in range(2):

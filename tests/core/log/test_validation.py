@@ -157,6 +157,12 @@ def test_the_limit_of_decompressed_bytes_is_that_of_the_config():
     assert verdict.limit == BATCH_DECOMPRESSED_BYTES_MAX
 
 
+def test_records_of_a_large_batch_without_timestamps_are_not_read():
+    """Not by default: what they hold is found by those who read them."""
+    batch = build_batch([Record(0, -1, b"k", LARGE)])
+    accepted(patched(batch, len(batch) - 1, b"\x02"))
+
+
 def test_records_may_have_as_many_headers_in_all_as_a_batch_may_have_records():
     """They count where the records are opened."""
     for count, limit in ((3, None), (4, BATCH_RECORDS_MAX)):

@@ -87,6 +87,13 @@ def test_with_different_subscriptions_each_topic_is_balanced_alone() -> None:
     assert loads["b"] == {topic_id("t"): 2, topic_id("u"): 2}
 
 
+def test_with_different_subscriptions_members_keep_what_they_have() -> None:
+    members = {"a": "t", "b": "tu"}
+    before = {"a": {topic_id("t"): frozenset((1, 3))}, "b": {topic_id("t"): frozenset((0, 2))}}
+    after = assigned(group({"t": 4, "u": 2}, members, before))
+    assert shares(after) == {"a": {"t": [1, 3]}, "b": {"t": [0, 2], "u": [0, 1]}}
+
+
 @given(st.integers(1, 12), st.integers(1, 12))
 def test_a_new_group_is_balanced(partitions: int, members: int) -> None:
     targets = assigned(group({"t": partitions}, everybody(members)))

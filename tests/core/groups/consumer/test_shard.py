@@ -302,6 +302,14 @@ def test_replaying_the_log_of_any_history_gives_the_same_state(seed: int) -> Non
             assert set(replayed.classic.all()) == set(live.classic.all())
 
 
+def test_a_classic_member_without_an_id_is_given_one(node: ConsumerNode) -> None:
+    node.joins("g", "new")
+    given = node.ask(join_request("g")).member_id
+    assert len(given) == len("AAAAAAAAAAAAAAAAAAAAAA")
+    assert node.ask(join_request("g", given)).member_id == given
+    assert node.ask(join_request("g")).member_id not in ("", given)
+
+
 def test_a_classic_client_leaves_and_beats_through_the_same_requests(node: ConsumerNode) -> None:
     node.joins("g", "new")
     old = node.ask(join_request("g")).member_id
