@@ -63,7 +63,7 @@ _BROKER = {
     "log.retention.minutes": "Age at which segments are deleted, in minutes; before the hours.",
     "max.incremental.fetch.session.cache.slots": "Fetch sessions that a broker keeps.",
     "mockbroker.batch.decompressed.bytes.max": "Bytes of a batch when decompressed.",
-    "mockbroker.batch.records.max": "Records of a batch, and headers; clients split a larger one.",
+    "mockbroker.batch.records.max": "Records of a batch, and headers; Java splits a larger one.",
     "mockbroker.fetch.session.partitions.max": "Partitions of all fetch sessions of a broker.",
     "mockbroker.request.elements.max": "Elements of a request, all arrays counted.",
     "mockbroker.response.bytes.max": "Bytes of a response; a larger one closes the connection.",

@@ -112,7 +112,7 @@ class ReplicaManager:
         self.on_alter_partition: Callable[[AlterPartition], ErrorCode]
         # Whether appends read every record even where headers suffice.
         self.walks_all_records = self.configs.get("record.validation") == "always"
-        # Of one batch. A producer splits its batch after MESSAGE_TOO_LARGE.
+        # Of one batch. Java's producer splits its batch after MESSAGE_TOO_LARGE.
         self.batch_limits = BatchLimits(
             self.configs.get_int(BATCH_RECORDS_MAX),
             self.configs.get_int(BATCH_DECOMPRESSED_BYTES_MAX),

@@ -131,7 +131,7 @@ def test_an_unassigned_codec_is_an_unknown_server_error():
 
 
 def test_a_batch_of_more_records_than_allowed_is_too_large():
-    """The producer splits it."""
+    """Java's producer splits it."""
     batch = batch_of(*[b"v"] * 3)
     verdict = refused(bytearray(batch), records_max=2)
     assert verdict.error == ErrorCode.MESSAGE_TOO_LARGE
