@@ -20,6 +20,10 @@ SESSION: Mapping[str, str] = {
     **LOCAL,
     "spark.driver.extraJavaOptions": FAST_JVM,
     "spark.driver.memory": "1g",
+    # Spark keeps an idle producer for ten minutes. That of a test whose cluster has stopped would
+    # go on looking for its brokers, and might find those of another test at their ports.
+    "spark.kafka.producer.cache.evictorThreadRunInterval": "5s",
+    "spark.kafka.producer.cache.timeout": "5s",
     "spark.log.level": "OFF",  # errors of queries are raised as exceptions
     # Compiling the code of a query takes longer than interpreting it over a few rows.
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
@@ -10,6 +12,10 @@ from mockbroker_protocol import ApiKey
 from mockbroker_protocol.records import BatchHeader, CompressionType
 from tests.spark.steps import SparkKafka, finish, sorted_reads
 from tests.support.request_log import RequestLog
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.java, pytest.mark.xdist_group("spark")]
 
@@ -148,3 +154,13 @@ def test_the_sink_creates_a_topic_that_is_not_there(
     name = f"{topic}-auto"
     steps.write(steps.spark.sql("select 'v' as value"), name)
     assert [record.value for record in kafka.expect_records(name, 1)] == [b"v"]
+
+
+def test_an_idle_producer_is_closed_before_long(spark: SparkSession) -> None:
+    """Spark would keep it for ten minutes, and longer than its cluster it would look for that."""
+    with Cluster(brokers=1, topics={"t": 1}) as kafka:
+        options = {"kafka.bootstrap.servers": kafka.bootstrap_servers, "topic": "t"}
+        frame = spark.range(3).selectExpr("cast(id as string) as value").coalesce(1)
+        frame.write.format("kafka").options(**options).save()
+        assert kafka.connections()
+        wait_until(lambda: not kafka.connections())

@@ -7,7 +7,7 @@ import os
 from mockbroker.server.network.acceptor import SocketAcceptor, SocketNetwork
 
 # The number of ports that are not used again: an open client may still connect to them.
-PORTS_AVOIDED_MAX = 1000
+PORTS_AVOIDED_MAX = 3000
 # How many free ports are looked at for one that nobody had. The last one will do.
 PORT_TRIES = 100
 

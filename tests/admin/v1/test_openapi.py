@@ -10,6 +10,7 @@ import pytest
 from mockbroker.admin.v1.endpoint import TAGS
 from mockbroker.admin.v1.openapi import document
 from mockbroker.admin.v1.routes import ALL_ENDPOINTS, all_routes
+from mockbroker.admin.v1.service import Probed
 from tests.support.http import HttpClient
 
 PARAMETERS = {
@@ -46,7 +47,7 @@ def test_every_endpoint_is_told_once(described: dict[str, Any]) -> None:
 def test_every_route_of_the_server_is_in_the_document(described: dict[str, Any], kafka) -> None:
     routes = {
         (method, re.sub(r":\w+\}", "}", route.path))
-        for route in all_routes(kafka, kafka, kafka)
+        for route in all_routes(Probed(kafka, kafka, {}), kafka)
         for method in route.methods or ()
         if method != "HEAD"
     }

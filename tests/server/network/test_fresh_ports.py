@@ -70,7 +70,7 @@ def test_each_port_belongs_to_one_worker(monkeypatch: pytest.MonkeyPatch) -> Non
         )
 
 
-def test_a_port_is_avoided_for_a_thousand_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_is_avoided_for_some_thousand_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fresh_ports, "PORTS_AVOIDED_MAX", 3)
     for port in ports_of(5):
         assert list(fresh_ports._recent_ports)[-1] == port
