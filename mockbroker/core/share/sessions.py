@@ -57,15 +57,11 @@ class CachedSharePartition:
 class ShareSession:
     """A session. `epoch` is the expected epoch of its next request."""
 
-    __slots__ = ("connection_id", "epoch", "key", "partitions")
+    __slots__ = ("connection_id", "epoch", "partitions")
 
     def __init__(
-        self,
-        key: SessionKey,
-        partitions: dict[TopicPartitionKey, CachedSharePartition],
-        connection_id: int,
+        self, partitions: dict[TopicPartitionKey, CachedSharePartition], connection_id: int
     ) -> None:
-        self.key = key
         self.partitions = partitions
         self.connection_id = connection_id
         self.epoch = next_epoch(INITIAL_EPOCH)
@@ -201,7 +197,7 @@ class ShareSessionCache:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         if len(self._sessions) >= self.sessions_max:
             raise ApiError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
-        self._sessions[key] = ShareSession(key, partitions, connection_id)
+        self._sessions[key] = ShareSession(partitions, connection_id)
         self._by_connection[connection_id] = key, True
         if self._on_change is not None:
             self._on_change(key, "")

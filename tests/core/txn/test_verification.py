@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.journal.journal import Journal
+from mockbroker.core.journal.reader import JournalReader
 from mockbroker.core.replication.partition import Partition
 from mockbroker.core.txn.verification import (
     PartitionVerification,
@@ -214,6 +216,36 @@ def test_an_answer_about_a_transaction_that_has_ended_opens_no_other() -> None:
     assert answer.error_code == E.INVALID_TXN_STATE
     assert node.words() == ["ABORT"]
     assert partition.last_stable_offset == partition.high_watermark
+
+
+def test_the_journal_has_the_partitions_that_the_coordinator_is_asked_about() -> None:
+    node = TxnNode(racks=THREE)
+    journal = Journal(lambda: 0)
+    node.cluster.keep_journal(journal)
+    p = node.txn()
+    partition = node.cluster.partition("t", 0)
+    assert partition is not None
+    leader = next(n for n in (1, 2, 3) if n != p.broker)
+    partition.become_leader(leader, partition.leader_epoch + 1, partition.isr)
+    p.add(0)
+    add_hop_rule(node.cluster, {"observe": {}}, api="AddPartitionsToTxn")
+    p.send(version=11)
+    node.settle()
+    events = JournalReader(journal, node.cluster.topic_name).events()
+    sent, answered = [
+        each.message
+        for each in events
+        if each.api == "AddPartitionsToTxn" and each.to_broker and each.kind != "fault"
+    ]
+    [asked] = sent["transactions"]
+    assert asked["topics"] == [{"name": "t", "partitions": [0]}]
+    [told] = answered["results_by_transaction"]
+    assert told["topic_results"] == [
+        {
+            "name": "t",
+            "results_by_partition": [{"partition_index": 0, "partition_error_code": 0}],
+        }
+    ]
 
 
 def test_verification_can_be_switched_off_but_adding_cannot(node: TxnNode) -> None:
