@@ -212,6 +212,14 @@ def test_a_timestamp_too_far_back_is_refused_where_the_topic_says_so():
     assert [index for index, _ in verdict.record_errors] == [1]
 
 
+@pytest.mark.parametrize("field", ["before", "after"])
+def test_a_timestamp_at_the_bound_is_accepted(field):
+    away = -1000 if field == "before" else 1000
+    bound = {f"message_timestamp_{field}_max_ms": "1000"}
+    accepted(timed_batch(NOW_MS + away), **bound)
+    refused(timed_batch(NOW_MS + away * 1001 // 1000), **bound)
+
+
 def test_no_timestamp_is_fine():
     accepted(timed_batch(-1), message_timestamp_before_max_ms="1000")
 

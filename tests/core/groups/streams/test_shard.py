@@ -91,6 +91,30 @@ def test_an_assignment_by_partitions_is_one_of_tasks(node: StreamsNode) -> None:
         runner.assign(group, {"a": {"other": [0]}})
 
 
+def test_tasks_may_be_assigned_before_the_first_heartbeat_after_a_move(node: StreamsNode) -> None:
+    node.joins("g", "a")
+    node.shard("g", 1).unload()
+    group, runner = node.streams_group(), node.shard("g", 1).streams
+    runner.assign(group, {"a": {"t": [1]}})
+    owned = {"0": [0, 1, 2]}
+    answer = node.beats("g", "a", group.members["a"].epoch, owned)
+    assert [(each.subtopology_id, each.partitions) for each in answer.active_tasks] == [("0", [1])]
+
+
+def test_after_a_move_the_next_heartbeat_makes_the_assignment_that_was_delayed() -> None:
+    node = StreamsNode(configs={"group.streams.initial.rebalance.delay.ms": "3000"})
+    epoch = node.joins("g", "a").member_epoch
+    node.advance(1_000)
+    node.shard("g", 1).unload()
+    node.shard("g", 1)
+    node.advance(3_000)
+    assert node.streams_group().targets == {}
+    answer = node.beats("g", "a", epoch, {})
+    assert [(each.subtopology_id, each.partitions) for each in answer.active_tasks] == [
+        ("0", [0, 1, 2])
+    ]
+
+
 def test_settings_are_those_of_the_group(node: StreamsNode) -> None:
     node.cluster.configs.groups["g"] = {"streams.num.standby.replicas": "2"}
     node.cluster.configs.changed()
