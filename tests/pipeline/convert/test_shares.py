@@ -6,7 +6,7 @@ from typing import Any
 
 from mockbroker import Cluster
 from mockbroker.client import Client
-from mockbroker.core.events import ShareRecordsMoved, ShareStartMoved
+from mockbroker.core.events import ShareRecordsMoved, ShareSessionChanged, ShareStartMoved
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.journal.entries import EventEntry
 from mockbroker.pipeline.convert.cluster_state import RunState
@@ -100,6 +100,17 @@ def test_an_event_without_a_name_has_that_of_its_topics_id_and_no_empty_text() -
     [start] = run.rows("share_starts")
     assert (start["topic"], start["former_offset"], start["offset"]) == ("t", None, 0)
     assert (start["state_epoch"], start["reason"], start["cause"]) == (0, None, None)
+
+
+def test_a_session_that_is_opened_or_closed_is_a_row() -> None:
+    run = ToldRun()
+    run.event(ShareSessionChanged(0, 2, "g", "m", "opened", ""))
+    run.event(ShareSessionChanged(0, 2, "g", "m", "closed", "connection"))
+    names = ("broker", "group", "member", "change", "reason")
+    assert [tuple(row[name] for name in names) for row in run.rows("share_sessions")] == [
+        (2, "g", "m", "opened", None),
+        (2, "g", "m", "closed", "connection"),
+    ]
 
 
 def test_tasks_and_statuses_of_a_streams_group() -> None:
