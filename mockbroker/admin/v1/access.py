@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
+from mockbroker.admin.counted import App, Scope
 from mockbroker.admin.v1.dispatch import problem_response
 from mockbroker.admin.v1.problems import Problem
-
-Scope = MutableMapping[str, Any]
-App = Callable[[Scope, Any, Any], Awaitable[None]]
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # A name or an IPv6 address in brackets, and a port; nothing else, such as a user, is allowed.
