@@ -15,11 +15,11 @@ from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import request_codec
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.fuzz import __main__ as command
-from tests.fuzz import processes
+from tests.fuzz import processes, work
 from tests.fuzz.engine import ROOT, Finding, Target, judged, kind_of, run_inputs, shrunk
 from tests.fuzz.targets.all import SHARES, TARGETS
 from tests.fuzz.targets.codecs import STEP, Codecs, length_fields
-from tests.fuzz.work import WORK_MS_MAX, Broken, check_memory, slowness
+from tests.fuzz.work import WORK_MS_MAX, Broken, check_memory, check_steps, slowness
 
 
 class Fragile(Target):
@@ -164,3 +164,17 @@ def test_one_command_replays_an_input() -> None:
     )
     assert replayed.returncode == 0, replayed.stderr
     assert replayed.stdout.endswith("all laws hold\n")
+
+
+def test_a_session_does_not_pay_for_the_garbage_of_those_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Freeing it may take longer than a request."""
+    left = [2 * WORK_MS_MAX * slowness()]
+    monkeypatch.setattr(work.gc, "collect", left.clear)
+    check_steps(lambda: {"request 0": sum(left)})
+
+
+def test_a_session_whose_step_takes_too_long_each_time_breaks_the_law() -> None:
+    with pytest.raises(Broken, match="ms of work: request 1"):
+        check_steps(lambda: {"request 0": 1.0, "request 1": 9 * WORK_MS_MAX * slowness()})
