@@ -103,9 +103,15 @@ def parse_marker(record: Record) -> EndTransactionMarker:
     return EndTransactionMarker(control_type, coordinator_epoch)
 
 
+# Of a control record. Kafka's have some twenty bytes, and are never compressed.
+_BYTES_MAX = 64 * 1024
+
+
 def read_control(header: BatchHeader, batch: Buffer) -> Record:
-    """The one record of a control batch. Raises `InvalidRecordError` if it has another number."""
+    """The one record of a control batch. Raises `InvalidRecordError` if it has another number, and
+    `CompressionError` if it is large when decompressed.
+    """
     if header.count != 1:
         raise InvalidRecordError(57, f"a control batch of {header.count} records")
-    (record,) = iter_records(header, batch)
+    (record,) = iter_records(header, batch, decompressed_bytes_max=_BYTES_MAX)
     return record

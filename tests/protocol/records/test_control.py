@@ -4,7 +4,9 @@ import pytest
 
 from mockbroker_protocol.records import (
     BatchHeader,
+    CompressionType,
     ControlType,
+    DecompressedTooLargeError,
     EndTransactionMarker,
     InvalidRecordError,
     Record,
@@ -80,4 +82,11 @@ def test_a_record_that_is_no_whole_marker_is_refused(key, value, reason):
 def test_a_control_batch_has_one_record():
     batch = build_batch([Record(key=b"\0\0\0\1"), Record()], control=True)
     with pytest.raises(InvalidRecordError, match="control batch of 2 records"):
+        read_control(BatchHeader(batch), batch)
+
+
+def test_a_control_batch_that_expands_is_refused_before_it_takes_memory():
+    """Markers are tiny; any other batch may have 32 MiB when decompressed."""
+    batch = build_batch([Record(0, 0, b"k", bytes(100_000))], codec=CompressionType.GZIP)
+    with pytest.raises(DecompressedTooLargeError, match="more than 65536 bytes"):
         read_control(BatchHeader(batch), batch)
