@@ -457,8 +457,8 @@ class SharePartition:
         if not self.batches:
             self.start_offset = self.end_offset = log_start
             return
-        lost = self._count_final_below(log_start)
         batches = self.batches.beginning_in(self.batches.first.first_offset, log_start - 1)
+        lost = self._count_final_below(log_start, batches)
         self.archive(
             batches, self.start_offset, log_start - 1, RecordEvent.REMOVE, "log_start", count=False
         )
@@ -466,9 +466,10 @@ class SharePartition:
         self.delivery_complete_count -= lost
         self.end_offset = max(self.end_offset, log_start)
 
-    def _count_final_below(self, offset: int) -> int:
+    def _count_final_below(self, offset: int, batches: Sequence[InFlightBatch]) -> int:
+        """The final records below an offset, of `batches` that begin below it."""
         count = 0
-        for batch in self.batches:
+        for batch in batches:
             if batch.whole is not None:
                 if batch.whole.state in FINAL_STATES:
                     count += self.in_flight_of(
