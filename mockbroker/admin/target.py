@@ -102,7 +102,7 @@ class ServerTarget:
             bytes_in=stats.bytes_in,
             bytes_out=stats.bytes_out,
             protocol_errors=stats.protocol_errors,
-            limits_exceeded=stats.limits_exceeded | cluster.runtime.limits_exceeded,
+            limits_exceeded=dict(cluster.runtime.limits_exceeded),
             failed_authentications=stats.failed_authentications,
             requests={ApiKey(key).name: count for key, count in stats.requests.items()},
             throttled=cluster.replication.throttled

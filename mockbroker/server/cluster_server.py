@@ -60,7 +60,6 @@ class ClusterServer:
     ) -> None:
         load_all()
         self.config = config
-        self.stats = Stats()
         self._real_ns = real_ns
         self.clock = clock or ClusterClock(real_ns() // 1_000_000)
         self.data_dir: DataDir | None = None
@@ -71,6 +70,7 @@ class ClusterServer:
             if self.data_dir is not None:
                 self.data_dir.close()
             raise
+        self.stats = Stats(self.cluster.runtime.limits_exceeded)
         self.initial_credentials = {
             user: dict(each)
             for user, each in self.cluster.scram_credentials.items()

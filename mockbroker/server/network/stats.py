@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 
 class Stats:
     """The totals of one cluster's listeners since the start."""
@@ -17,14 +19,15 @@ class Stats:
         "requests",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, limits_exceeded: Counter[str]) -> None:
+        """`limits_exceeded` is the cluster's count, to which the listeners add."""
         self.connections_opened = 0
         self.connections_closed = 0
         self.bytes_in = 0
         self.bytes_out = 0
         self.protocol_errors = 0
         self.failed_authentications = 0
-        self.limits_exceeded: dict[str, int] = {}  # limit -> connections closed for it
+        self.limits_exceeded = limits_exceeded
         self.requests: dict[int, int] = {}  # API key -> requests answered
 
     @property
@@ -33,4 +36,4 @@ class Stats:
 
     def exceeded(self, limit: str) -> None:
         """Count a connection that is closed because its client exceeded the config `limit`."""
-        self.limits_exceeded[limit] = self.limits_exceeded.get(limit, 0) + 1
+        self.limits_exceeded[limit] += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import tracemalloc
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -37,7 +38,7 @@ class Chunks:
 
 
 def reader(transport: Chunks) -> FrameReader:
-    return FrameReader(transport, Stats(), FRAME_BYTES_MAX)  # type: ignore[arg-type]
+    return FrameReader(transport, Stats(Counter()), FRAME_BYTES_MAX)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("chunk", [1_000, LARGE_BUFFER_BYTES, LARGE_BUFFER_BYTES + 1, 1 << 20])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 
 import pytest
 import trio
@@ -53,7 +54,7 @@ def test_a_request_larger_than_the_memory_is_read_alone():
 
 @pytest.mark.trio
 async def test_those_that_wait_are_served_in_their_order_and_may_go():
-    memory = RequestMemory(10, Stats())
+    memory = RequestMemory(10, Stats(Counter()))
     await memory.take(10)
     got: list[int] = []
 
