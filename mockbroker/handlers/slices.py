@@ -60,7 +60,9 @@ def in_slices(
     return reply
 
 
-def begin(ctx: RequestContext, request: Any, work: Generator[None, None, None], reply: Any) -> None:
+def begin(
+    ctx: RequestContext, request: Any, work: Generator[None, None, None], reply: Parked[Any]
+) -> None:
     """Do a part of a request in slices, the first of them now, for the parked `reply`.
 
     The part itself sees to it that `reply` is completed. If a slice fails, the first one too,
