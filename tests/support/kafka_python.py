@@ -22,7 +22,7 @@ ASIDE_POLL_MS = 200
 
 @contextmanager
 def refused_client() -> Iterator[dict[str, Any]]:
-    """A setting for a client that cannot be made: kafka-python leaves its thread to go on."""
+    """Settings for a client that cannot be made. kafka-python would not end its thread."""
     made: list[Any] = []
 
     def make(**config: Any) -> Any:

@@ -17,6 +17,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +34,16 @@ class LeftThreads:
     """A plugin of pytest: each process that runs tests looks at its own threads."""
 
     def __init__(self) -> None:
-        self._seen = set(threading.enumerate())
-        self._first_seen_after: dict[threading.Thread, str] = {}
+        self._before = weakref.WeakSet(threading.enumerate())
+        self._first_seen_after: weakref.WeakKeyDictionary[threading.Thread, str] = (
+            weakref.WeakKeyDictionary()
+        )
         self.found: list[str] = []
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         for thread in threading.enumerate():
-            if thread not in self._seen:
-                self._seen.add(thread)
-                self._first_seen_after[thread] = nodeid
+            if thread not in self._before:
+                self._first_seen_after.setdefault(thread, nodeid)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

@@ -71,6 +71,14 @@ def stop_replication(node: GroupNode) -> None:
     partition.set_isr([1])
 
 
+def check_refused_in_5_s(node: GroupNode, request: Pending) -> None:
+    """After `offsets.commit.timeout.ms`."""
+    node.advance(4_999)
+    assert request.parked
+    node.advance(1)
+    assert request.response.error_code == E.COORDINATOR_NOT_AVAILABLE
+
+
 # -- whole groups ----------------------------------------------------------------------------------
 
 
@@ -85,10 +93,7 @@ def test_a_first_join_is_refused_if_the_group_is_not_replicated_in_time() -> Non
     node = node_of_two(**{"group.initial.rebalance.delay.ms": "9000"})
     stop_replication(node)
     join = node.send(join_request(group_instance_id="one"))
-    node.advance(4_999)
-    assert join.parked
-    node.advance(1)
-    assert join.response.error_code == E.COORDINATOR_NOT_AVAILABLE
+    check_refused_in_5_s(node, join)
 
 
 def test_a_join_that_waits_is_refused_if_what_is_before_it_is_not_replicated_in_time() -> None:
@@ -97,10 +102,7 @@ def test_a_join_that_waits_is_refused_if_what_is_before_it_is_not_replicated_in_
     stop_replication(node)
     node.send(commit_request({("t", 0): 1}, "other"))
     join = node.send(join_request("g", node.ask(join_request()).member_id))
-    node.advance(4_999)
-    assert join.parked
-    node.advance(1)
-    assert join.response.error_code == E.COORDINATOR_NOT_AVAILABLE
+    check_refused_in_5_s(node, join)
 
 
 def test_a_sync_that_waits_is_refused_if_what_is_before_it_is_not_replicated_in_time() -> None:
@@ -110,10 +112,7 @@ def test_a_sync_that_waits_is_refused_if_what_is_before_it_is_not_replicated_in_
     stop_replication(node)
     node.send(commit_request({("t", 0): 1}, "other"))
     sync = node.send(sync_request("g", follower, group_of(node).generation))
-    node.advance(4_999)
-    assert sync.parked
-    node.advance(1)
-    assert sync.response.error_code == E.COORDINATOR_NOT_AVAILABLE
+    check_refused_in_5_s(node, sync)
 
 
 def test_a_group_that_got_no_offset_is_gone_with_the_next_check(node: GroupNode) -> None:

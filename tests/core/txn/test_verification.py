@@ -28,6 +28,15 @@ def node() -> TxnNode:
     return TxnNode()
 
 
+def led_elsewhere(node: TxnNode, p: Txn) -> Partition:
+    """The first partition, led by another broker than the coordinator of `p`."""
+    partition = node.cluster.partition("t", 0)
+    assert partition is not None
+    leader = next(n for n in (1, 2, 3) if n != p.broker)
+    partition.become_leader(leader, partition.leader_epoch + 1, partition.isr)
+    return partition
+
+
 @pytest.mark.parametrize(
     ("version", "error"),
     [
@@ -177,10 +186,7 @@ def test_a_coordinator_that_still_loads_is_asked_again_by_the_producer() -> None
 def test_question_and_answer_take_their_time_between_brokers(phase: str) -> None:
     node = TxnNode(racks=THREE)
     p = node.txn()
-    partition = node.cluster.partition("t", 0)
-    assert partition is not None
-    leader = next(n for n in (1, 2, 3) if n != p.broker)
-    partition.become_leader(leader, partition.leader_epoch + 1, partition.isr)
+    leader = led_elsewhere(node, p).leader_id
     delay = {"delay": {"by": 500, "phase": phase}}
     rule = add_hop_rule(
         node.cluster, delay, api="AddPartitionsToTxn", from_broker=leader, to_broker=p.broker
@@ -198,10 +204,7 @@ def test_an_answer_about_a_transaction_that_has_ended_opens_no_other() -> None:
     """The marker comes while the answer is on its way: the guard is void."""
     node = TxnNode(racks=THREE)
     p = node.txn()
-    partition = node.cluster.partition("t", 0)
-    assert partition is not None
-    leader = next(n for n in (1, 2, 3) if n != p.broker)
-    partition.become_leader(leader, partition.leader_epoch + 1, partition.isr)
+    partition = led_elsewhere(node, p)
     p.add(0)
 
     delay = {"delay": {"by": 500, "phase": "after"}}
@@ -223,10 +226,7 @@ def test_the_journal_has_the_partitions_that_the_coordinator_is_asked_about() ->
     journal = Journal(lambda: 0)
     node.cluster.keep_journal(journal)
     p = node.txn()
-    partition = node.cluster.partition("t", 0)
-    assert partition is not None
-    leader = next(n for n in (1, 2, 3) if n != p.broker)
-    partition.become_leader(leader, partition.leader_epoch + 1, partition.isr)
+    led_elsewhere(node, p)
     p.add(0)
     add_hop_rule(node.cluster, {"observe": {}}, api="AddPartitionsToTxn")
     p.send(version=11)
@@ -314,10 +314,7 @@ def test_a_partition_that_another_broker_leads_is_refused_without_a_question(
 
 def awaited_verification(node: TxnNode, p: Txn) -> tuple[Partition, Pending]:
     """A produce whose leader, another broker, waits two seconds for the coordinator's answer."""
-    partition = node.cluster.partition("t", 0)
-    assert partition is not None
-    leader = next(n for n in (1, 2, 3) if n != p.broker)
-    partition.become_leader(leader, partition.leader_epoch + 1, partition.isr)
+    partition = led_elsewhere(node, p)
     p.add(0)
     delay = {"delay": {"by": 2_000, "phase": "after"}}
     add_hop_rule(node.cluster, delay, api="AddPartitionsToTxn")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,25 +23,19 @@ from mockbroker_protocol.messages.describe_producers import DescribeProducersReq
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from mockbroker_protocol.messages.produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
 from mockbroker_protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from mockbroker_protocol.records import CompressionType
-from tests.support.requests import batch_of
+from tests.house.lint import ROOT
+from tests.support.requests import batch_of, produce_request
 from tests.support.streams_node import topology
 
 Ask = Callable[[Connection], Any]
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "explanation" / "limits.md"
+PAGE = ROOT / "docs" / "explanation" / "limits.md"
 
 
 def produce(*values: bytes, **fields: Any) -> Ask:
     """Returns the error of a batch of these values."""
-    batch = bytes(batch_of(*values, **fields))
-    data = [TopicProduceData("t", partition_data=[PartitionProduceData(0, batch)])]
-    request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=data)
+    request = produce_request({("t", 0): batch_of(*values, **fields)})
 
     def ask(client: Connection) -> int:
         (topic,) = client.send(request, 9).responses
