@@ -453,4 +453,5 @@ class ProducerStateManager:
         self.guards.clear()
         self._ongoing.clear()
         self._unreplicated.clear()
+        self.last_marker = -1
         self.aborted.clear()

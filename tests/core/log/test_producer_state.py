@@ -334,7 +334,7 @@ def test_a_state_that_is_cleared_is_like_a_new_one():
     states.start_verification(9, 0, 0, 1000, bumps=False)
     states.clear()
     assert (states.entries, states.guards, states.aborted) == ({}, {}, [])
-    assert states.first_unstable_offset() == -1
+    assert (states.first_unstable_offset(), states.last_marker) == (-1, -1)
     wrote(states, 3, 4, base=9, transactional=True)
     states.append_marker(PID, 0, 0, 11, 1000, aborted=False)
     states.high_watermark_moved(12)
