@@ -289,6 +289,25 @@ def test_a_gap_is_acquired_in_parts(node):
     assert acquired(node) == [(6, 7, 2)]
 
 
+def test_a_gap_begins_behind_what_a_small_fetch_has_acquired_of_it(node):
+    """No record in flight is among those that were read."""
+    fill(node, *[1] * 4)
+    node.persister.put(("g", node.topic_id("t"), 0), 0, (3, 3, 0, 1))
+    assert [acquired(node, bytes_max=1) for _ in range(4)] == [
+        [(0, 0, 1)],
+        [(1, 1, 1)],
+        [(2, 2, 1)],
+        [(3, 3, 2)],
+    ]
+
+
+def test_a_gap_in_the_middle_of_a_batch_of_the_log_is_acquired_up_to_what_is_in_flight(node):
+    fill(node, 4)
+    node.persister.put(("g", node.topic_id("t"), 0), 0, (2, 2, 2, 1))
+    assert acquired(node, most=1) == [(0, 1, 1)]
+    assert acquired(node) == [(3, 3, 1)]
+
+
 def test_what_is_acquired_before_a_gap_leaves_less_room_in_it(node):
     fill(node, *[1] * 6)
     node.persister.put(("g", node.topic_id("t"), 0), 0, (0, 1, 0, 1), (5, 5, 2, 1))
