@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockbroker.core.log.batch_store import EXTENT_BYTES_MAX, VIEW_BYTES_MIN, BatchStore
+from mockbroker.core.log.batch_store import (
+    EXTENT_BYTES_MAX,
+    EXTENT_BYTES_MIN,
+    VIEW_BYTES_MIN,
+    BatchStore,
+)
 from mockbroker_protocol.records import BatchHeader
 from tests.support.requests import batch_of
 
@@ -134,6 +139,19 @@ def test_a_sealed_store_holds_hardly_more_than_its_bytes():
     store.seal()
     assert content(store) == before
     assert held_memory(store) <= 1.1 * len(before)
+
+
+def test_batches_behind_a_sealed_extent_are_read_without_the_room_that_is_left_behind_them():
+    """Whatever their size is. The next batches go there."""
+    first = b"a" * 100
+    for size in range(1, EXTENT_BYTES_MIN):
+        store = BatchStore()
+        store.put(memoryview(first), 0, 0)
+        store.seal()
+        second = b"b" * size
+        store.put(memoryview(second), 1, 0)
+        assert b"".join(store.pieces_of(1, 2)) == second
+        assert b"".join(store.pieces_of(0, 2)) == first + second
 
 
 def test_a_view_that_was_handed_out_outlives_what_it_shows():

@@ -227,6 +227,28 @@ def test_producers_whose_records_are_gone_survive_a_truncation():
     }
 
 
+def test_producers_whose_records_are_gone_survive_a_truncation_to_the_first_segment():
+    kept = kept_log()
+    kept.write_as(7, 0, (None, b"a"))
+    kept.roll()
+    kept.write_as(8, 0, (None, b"a"))
+    kept.log.drop_segments(1)
+    kept.log.truncate(1)
+    assert (kept.log.start_offset, kept.log.end_offset, kept.log.size) == (1, 1, 0)
+    assert list(kept.log.producers.entries) == [7]
+
+
+def test_a_truncation_below_the_first_segment_forgets_all_producers():
+    kept = kept_log()
+    kept.write_as(7, 0, (None, b"a"), (None, b"b"))
+    kept.roll()
+    kept.write_as(8, 0, (None, b"a"))
+    kept.log.drop_segments(1)
+    kept.log.truncate(1)
+    assert (kept.log.start_offset, kept.log.end_offset, kept.log.size) == (1, 1, 0)
+    assert kept.log.producers.entries == {}
+
+
 # -- when it is worth a look -----------------------------------------------------------------------
 
 
