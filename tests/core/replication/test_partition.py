@@ -83,6 +83,7 @@ def test_below_the_minimum_isr_only_acks_all_is_refused_and_the_high_watermark_s
     assert refused.error == ErrorCode.NOT_ENOUGH_REPLICAS
     assert (refused.base_offset, refused.log_start_offset) == (-1, 0)
     assert append(partition, batch_of(b"v"), acks=1).base_offset == 1
+    assert not partition.advance_high_watermark()
     assert (partition.log_end_offset, partition.high_watermark) == (2, 1)
     partition.set_isr([1, 2])
     assert partition.high_watermark == 2

@@ -42,6 +42,13 @@ def test_a_follower_at_the_end_of_its_last_fetch_was_caught_up_then():
     assert state.caught_up_ms == 5000
 
 
+def test_a_follower_that_has_never_fetched_at_the_end_was_never_caught_up():
+    state = FollowerState.reset(2, in_sync=False, now_ms=4000)
+    state.update_fetch_state(5, 0, 10, 5000)
+    state.update_fetch_state(6, 0, 10, 6000)
+    assert state.caught_up_ms == NEVER
+
+
 @pytest.mark.parametrize(("in_sync", "caught_up_ms"), [(True, 9000), (False, NEVER)])
 def test_a_new_leader_knows_only_which_followers_are_in_sync(in_sync, caught_up_ms):
     state = FollowerState.reset(2, in_sync=in_sync, now_ms=9000)
