@@ -170,6 +170,26 @@ def test_the_first_assignment_waits_for_the_initial_rebalance_delay() -> None:
     assert len(play.active("a")["0"]) == 2
 
 
+def test_members_that_have_sent_one_heartbeat_are_assigned_by_the_second_one() -> None:
+    """The end of the initial rebalance delay finds no configured topology."""
+    play = StreamsPlay(StreamsSettings(assignment_interval_ms=0), t=4)
+    play.join("a", T)
+    play.advance(3000)
+    assert play.group.targets == {}
+    play.own_all("a")
+    assert play.active("a") == {"0": [0, 1, 2, 3]}
+
+
+def test_the_initial_rebalance_delay_of_an_empty_group_ends_without_an_assignment() -> None:
+    play = StreamsPlay(StreamsSettings(assignment_interval_ms=0), t=4)
+    play.join("a", T)
+    play.own_all("a")
+    play.leave("a")
+    before = list(play.stored)
+    play.advance(3000)
+    assert play.stored == before
+
+
 def test_assignments_are_an_interval_apart() -> None:
     play = StreamsPlay(StreamsSettings(initial_rebalance_delay_ms=0), t=4)
     play.join("a", T)

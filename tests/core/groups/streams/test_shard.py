@@ -115,6 +115,17 @@ def test_after_a_move_the_next_heartbeat_makes_the_assignment_that_was_delayed()
     ]
 
 
+def test_an_assignment_by_an_action_outlives_the_initial_rebalance_delay() -> None:
+    node = StreamsNode(configs={"group.streams.initial.rebalance.delay.ms": "3000"})
+    epoch = node.joins("g", "a").member_epoch
+    node.beats("g", "a", epoch, {})
+    group, runner = node.streams_group(), node.shard("g", 1).streams
+    runner.assign(group, {"a": {"t": [1]}})
+    node.advance(3_000)
+    assert group.initial_delay_until_ms is None
+    assert group.target_of("a").active == {"0": frozenset({1})}
+
+
 def test_settings_are_those_of_the_group(node: StreamsNode) -> None:
     node.cluster.configs.groups["g"] = {"streams.num.standby.replicas": "2"}
     node.cluster.configs.changed()
