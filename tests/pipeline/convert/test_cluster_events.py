@@ -164,3 +164,22 @@ def test_the_configs_of_topics_and_brokers_have_their_place(
         **resource, "name": "a", "former": None, "value": "straße",
     }  # fmt: skip
     assert json.loads(second["details"]) == {**resource, "name": "b", "former": "1", "value": None}
+
+
+def test_what_an_action_names_has_a_column_if_it_is_a_single_one() -> None:
+    """All arguments are in the details."""
+    run = ToldRun()
+    one = {"topic": "t", "partition": 1, "group": "g", "broker": 2, "offset": 5}
+    several = {"topic": ["t", "u"], "partition": [0, 1], "group": ["g"], "broker": "all"}
+    nothing = dict.fromkeys(one)
+    arguments = (one, several, nothing)
+    for each in arguments:
+        run.fact("action", change="act", arguments=each)
+    rows = run.rows("faults")
+    names = ("topic", "partition", "group", "broker", "offset")
+    assert [{name: row[name] for name in names if name in row} for row in rows] == [
+        {"topic": "t", "partition": 1, "group": "g", "broker": 2},
+        {},
+        {},
+    ]
+    assert [json.loads(row["details"])["arguments"] for row in rows] == list(arguments)

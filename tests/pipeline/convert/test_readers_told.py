@@ -6,6 +6,7 @@ import pytest
 
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
+from mockbroker_protocol.messages.offset_commit import OffsetCommitRequest
 from tests.pipeline.convert.told_run import NOBODY, Reader, ToldRun
 
 M: Reader = ("g", "m", None)
@@ -198,6 +199,28 @@ def test_a_consumer_looks_for_the_coordinator_of_its_own_group(
     run = ToldRun()
     run.heartbeat(1, "m", [0])
     look_for_coordinator(run, 2, key, key_type)
+    run.fetch(2, {0: 0})
+    assert run.readers() == [reader]
+
+
+def test_a_member_that_has_no_partitions_yet_tells_the_group_of_its_connection() -> None:
+    """Then a member of another group fetches nothing there."""
+    run = ToldRun()
+    run.heartbeat(1, "m", [0])
+    run.heartbeat(2, "n", group="h")
+    run.fetch(2, {0: 0})
+    assert run.readers() == [NOBODY]
+
+
+@pytest.mark.parametrize(("committer", "reader"), [("n", NOBODY), ("", M)])
+def test_a_commit_tells_the_group_of_its_connection_if_a_member_sent_it(
+    committer: str, reader: Reader
+) -> None:
+    """Without a member it may be an administrator's."""
+    run = ToldRun()
+    run.heartbeat(1, "m", [0])
+    commit = OffsetCommitRequest("h", 1, committer, None, -1, [])
+    run.request(2, (ApiKey.OFFSET_COMMIT, 8), commit)
     run.fetch(2, {0: 0})
     assert run.readers() == [reader]
 

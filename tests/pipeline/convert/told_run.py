@@ -106,9 +106,11 @@ class ToldRun:
         seq, _, _ = self._next()
         self.converter.convert(Gap(seq, seq))
 
+    def fact(self, kind: str, **facts: Any) -> None:
+        self.converter.convert(FactEntry(*self._next(), kind, facts))
+
     def closed(self, connection: int) -> None:
-        facts = {"change": "closed", "connection": connection}
-        self.converter.convert(FactEntry(*self._next(), "connection", facts))
+        self.fact("connection", change="closed", connection=connection)
 
     # -- Fetches and heartbeats --------------------------------------------------------------------
 
