@@ -65,10 +65,16 @@ CODEC_MAX = int(CompressionType.ZSTD)
 _BAD_RECORD = BatchRefusal(int(ErrorCode.INVALID_RECORD))
 _TOO_LARGE = BatchRefusal(int(ErrorCode.MESSAGE_TOO_LARGE), has_log_start_offset=False)
 _TOO_MANY_RECORDS = BatchRefusal(
-    int(ErrorCode.MESSAGE_TOO_LARGE), has_log_start_offset=False, limit=BATCH_RECORDS_MAX
+    int(ErrorCode.MESSAGE_TOO_LARGE),
+    f"The batch has more records, or more headers, than {BATCH_RECORDS_MAX} allows.",
+    has_log_start_offset=False,
+    limit=BATCH_RECORDS_MAX,
 )
 _DECOMPRESSED_TOO_LARGE = BatchRefusal(
-    int(ErrorCode.MESSAGE_TOO_LARGE), has_log_start_offset=False, limit=BATCH_DECOMPRESSED_BYTES_MAX
+    int(ErrorCode.MESSAGE_TOO_LARGE),
+    f"The batch has more bytes when decompressed than {BATCH_DECOMPRESSED_BYTES_MAX} allows.",
+    has_log_start_offset=False,
+    limit=BATCH_DECOMPRESSED_BYTES_MAX,
 )
 _CORRUPT = BatchRefusal(int(ErrorCode.CORRUPT_MESSAGE), has_log_start_offset=False)
 _UNKNOWN = BatchRefusal(int(ErrorCode.UNKNOWN_SERVER_ERROR))
