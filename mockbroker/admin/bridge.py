@@ -45,6 +45,11 @@ class Bridge:
 
         return await self._ask(there, self._timeout_s)
 
+    def soon(self, function: Callable[[], object]) -> None:
+        """Run `function()` in the cluster's run, unless that has ended, without its result."""
+        with suppress(trio.RunFinishedError):
+            self._cluster.run_sync_soon(function)
+
     async def run(self, function: Callable[[], Awaitable[T]], timeout_s: float) -> T:
         """Run `await function()` in a task of the cluster's run, as `call`. After the timeout the
         task continues.

@@ -1,4 +1,5 @@
-"""Protective limits of our own: the configs that bound what one request may cost.
+"""Protective limits of our own: the configs that bound what one request may cost, and what the
+admin server keeps.
 
 What exceeds one is refused, and counted by the limit's name (`Runtime.limits_exceeded`).
 """
@@ -7,6 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+ADMIN_BODY_BYTES_MAX = "mockbroker.admin.body.bytes.max"
+ADMIN_RECORDS_BYTES_MAX = "mockbroker.admin.records.bytes.max"
+ADMIN_SNAPSHOTS_MAX = "mockbroker.admin.snapshots.max"
+ADMIN_STREAMS_MAX = "mockbroker.admin.streams.max"
 BATCH_RECORDS_MAX = "mockbroker.batch.records.max"
 BATCH_DECOMPRESSED_BYTES_MAX = "mockbroker.batch.decompressed.bytes.max"
 FETCH_SESSION_PARTITIONS_MAX = "mockbroker.fetch.session.partitions.max"

@@ -30,6 +30,10 @@ TABLES = {
     "client-metrics": CLIENT_METRICS_CONFIGS,
 }
 OURS = {
+    "mockbroker.admin.body.bytes.max",
+    "mockbroker.admin.records.bytes.max",
+    "mockbroker.admin.snapshots.max",
+    "mockbroker.admin.streams.max",
     "mockbroker.auto.created.at.once",
     "mockbroker.batch.decompressed.bytes.max",
     "mockbroker.batch.records.max",

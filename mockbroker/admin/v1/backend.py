@@ -11,6 +11,7 @@ import trio
 
 from mockbroker.admin.bridge import Bridge
 from mockbroker.admin.v1.problems import ProblemError
+from mockbroker.core.configs.values import ClusterConfigs
 from mockbroker.server.clock import real_time
 
 if TYPE_CHECKING:
@@ -57,6 +58,14 @@ class AdminBackend(ABC):
     @abstractmethod
     def now_ms(self) -> int:
         """The time of the cluster, or of the last entry of a saved journal."""
+
+    @abstractmethod
+    def config_int(self, name: str) -> int:
+        """The value of a cluster-wide config, or its default for a saved journal."""
+
+    @abstractmethod
+    def exceeded(self, limit: str) -> None:
+        """Count that this limit, a config, was exceeded."""
 
     @abstractmethod
     async def cluster(self, function: Callable[[Cluster], T]) -> T:
@@ -107,6 +116,12 @@ class ClusterBackend(AdminBackend):
     def now_ms(self) -> int:
         return self._server.clock.now_ms()
 
+    def config_int(self, name: str) -> int:
+        return self._server.cluster.config_int(name)
+
+    def exceeded(self, limit: str) -> None:
+        self._server.cluster.runtime.limits_exceeded[limit] += 1
+
     def _settled(self) -> Cluster:
         """The cluster, whose coordinators know all that is in their logs."""
         cluster = self._server.cluster
@@ -127,6 +142,9 @@ class BridgedBackend(ClusterBackend):
     def __init__(self, server: ClusterServer, bridge: Bridge) -> None:
         super().__init__(server)
         self._bridge = bridge
+
+    def exceeded(self, limit: str) -> None:
+        self._bridge.soon(lambda: super(BridgedBackend, self).exceeded(limit))
 
     async def cluster(self, function: Callable[[Cluster], T]) -> T:
         return await self._bridge.call(lambda: function(self._settled()))
@@ -176,6 +194,12 @@ class SavedBackend(AdminBackend):
 
     def now_ms(self) -> int:
         return self._journal.ended_ms
+
+    def config_int(self, name: str) -> int:
+        return ClusterConfigs({}).get_int(name)
+
+    def exceeded(self, limit: str) -> None:
+        """Nothing is counted without a cluster."""
 
     async def cluster(self, function: Callable[[Cluster], T]) -> T:  # noqa: ARG002
         raise ProblemError(409, "no cluster", _NO_CLUSTER)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 from starlette.convertors import Convertor, register_url_convertor
@@ -26,7 +26,15 @@ from mockbroker.admin.v1.problems import MEDIA_TYPE, Problem, ProblemError, prob
 from mockbroker.core.validation import INT_MAX, INT_MIN, ValidationError, convert
 from mockbroker_protocol.types import parse_integer
 
-LINE_BYTES_MAX = 64 << 20
+
+class Bounds(Protocol):
+    """The limits of the bodies of requests."""
+
+    def config_int(self, name: str) -> int: ...
+
+    def exceeded(self, limit: str) -> None:
+        """Count that a request has exceeded this limit."""
+        ...
 
 
 class _Number(Convertor[int]):
@@ -48,28 +56,32 @@ log = logging.getLogger("mockbroker.admin")
 C = TypeVar("C")
 
 
-def routes(endpoints: Sequence[Endpoint[C]], context: C) -> list[Route]:
-    """A route for each path, with all its methods, which are called with the context."""
+def routes(
+    endpoints: Sequence[Endpoint[C]], context: C, bounds: Bounds | None = None
+) -> list[Route]:
+    """A route for each path, with all its methods, which are called with the context. Endpoints
+    that take a body need `bounds`.
+    """
     by_path: dict[str, dict[str, Endpoint[C]]] = {}
     for endpoint in endpoints:
         by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
     return [
-        Route(path, _dispatcher(methods, context), methods=list(methods))
+        Route(path, _dispatcher(methods, context, bounds), methods=list(methods))
         for path, methods in by_path.items()
     ]
 
 
 def _dispatcher(
-    methods: Mapping[str, Endpoint[C]], context: C
+    methods: Mapping[str, Endpoint[C]], context: C, bounds: Bounds | None
 ) -> Callable[[Request], Awaitable[Response]]:
     async def dispatch(request: Request) -> Response:
         endpoint = methods["GET" if request.method == "HEAD" else request.method]
         try:
             query = _query(request, endpoint.query)
             if endpoint.lines is not None and _media(request) == NDJSON:
-                answer = await _of_lines(request, endpoint, query, context)
+                answer = await _of_lines(request, endpoint, query, context, bounds)
             else:
-                body = await _body(request, endpoint)
+                body = await _body(request, endpoint, bounds)
                 answer = await endpoint.call(
                     context, EndpointCall(request.path_params, query, body)
                 )
@@ -103,21 +115,24 @@ def failed(error: Exception) -> Response:
     return problem_response(problem)
 
 
-async def _body(request: Request, endpoint: Endpoint[C]) -> Any:
-    kind, bytes_max = endpoint.body, endpoint.body_bytes_max
+async def _body(request: Request, endpoint: Endpoint[C], bounds: Bounds | None) -> Any:
+    kind = endpoint.body
     if kind is None:
         return None
+    assert bounds is not None
     declared = _media(request)
     if declared != JSON:
         wanted = JSON if endpoint.lines is None else f"{JSON} or {NDJSON}"
         raise ProblemError(
             415, "not JSON", f"the content type must be {wanted}, not {declared or 'empty'}"
         )
+    bytes_max = bounds.config_int(endpoint.body_limit)
     data = bytearray()
     async for piece in request.stream():
         data += piece
         if len(data) > bytes_max:
-            raise ProblemError(413, "too large", f"a body has at most {bytes_max} bytes")
+            bounds.exceeded(endpoint.body_limit)
+            raise ProblemError(413, "too large", _too_large("body", bytes_max, endpoint.body_limit))
     try:
         decoded = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -133,11 +148,14 @@ def _media(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-async def _of_lines(request: Request, endpoint: Endpoint[C], query: Any, context: C) -> object:
+async def _of_lines(
+    request: Request, endpoint: Endpoint[C], query: Any, context: C, bounds: Bounds | None
+) -> object:
     assert endpoint.lines is not None
+    assert bounds is not None
     pieces = request.stream()
     try:
-        lines = _lines(pieces, endpoint.lines)
+        lines = _lines(pieces, endpoint.lines, endpoint.body_limit, bounds)
         return await endpoint.call(context, EndpointCall(request.path_params, query, None, lines))
     except Exception:
         # Most clients read no answer before they have sent the whole body.
@@ -146,9 +164,15 @@ async def _of_lines(request: Request, endpoint: Endpoint[C], query: Any, context
         raise
 
 
-async def _lines(pieces: AsyncIterable[bytes], kind: type[msgspec.Struct]) -> AsyncIterator[Line]:
+def _too_large(what: str, bytes_max: int, limit: str) -> str:
+    return f"a {what} has at most {bytes_max:,} bytes ({limit})"
+
+
+async def _lines(
+    pieces: AsyncIterable[bytes], kind: type[msgspec.Struct], limit: str, bounds: Bounds
+) -> AsyncIterator[Line]:
     """The lines of a body as they arrive; blank ones are skipped. Raises LineError."""
-    number = 0
+    number, bytes_max = 0, bounds.config_int(limit)
     rest = bytearray()
     async for piece in pieces:
         rest += piece
@@ -158,8 +182,9 @@ async def _lines(pieces: AsyncIterable[bytes], kind: type[msgspec.Struct]) -> As
                 number += 1
                 if line.strip():
                     yield _line(number, line, kind)
-        if len(rest) > LINE_BYTES_MAX:
-            problem = Problem("too large", 413, f"a line has at most {LINE_BYTES_MAX} bytes")
+        if len(rest) > bytes_max:
+            bounds.exceeded(limit)
+            problem = Problem("too large", 413, _too_large("line", bytes_max, limit))
             raise LineError(number + 1, problem)
     if rest.strip():
         yield _line(number + 1, rest, kind)

@@ -25,13 +25,14 @@ from typing import (
 
 import msgspec
 
+from mockbroker.core.limits import ADMIN_BODY_BYTES_MAX
+
 if TYPE_CHECKING:
     from mockbroker.admin.v1.problems import Problem
     from mockbroker.core.faults.schemas import InputSchemas
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
-BODY_BYTES_MAX = 1 << 20
 # For orchestrators and scrapers: without secrets, changes or a token.
 OPEN_PATHS = ("/healthz", "/metrics")
 
@@ -143,7 +144,7 @@ class Options(TypedDict, total=False):
     media: tuple[str, ...]
     problems: tuple[int, ...]
     body_schema: Callable[[InputSchemas], dict[str, Any]]
-    body_bytes_max: int
+    body_limit: str
 
 
 class Endpoint(msgspec.Struct, Generic[C], frozen=True, dict=True):
@@ -155,8 +156,9 @@ class Endpoint(msgspec.Struct, Generic[C], frozen=True, dict=True):
 
     `body` is the struct of the JSON body. It is `dict` for an object and `object` for any value
     that `call` checks; then `body_schema` returns the schema. `lines` is the struct of a line of
-    the NDJSON body that is also accepted. A `query` of None is left out. `problems` are the
-    statuses besides those of all endpoints.
+    the NDJSON body that is also accepted. `body_limit` is the config that limits the bytes of the
+    JSON body, or of a line. A `query` of None is left out. `problems` are the statuses besides
+    those of all endpoints.
     """
 
     method: str
@@ -171,7 +173,7 @@ class Endpoint(msgspec.Struct, Generic[C], frozen=True, dict=True):
     media: tuple[str, ...] = (JSON,)
     problems: tuple[int, ...] = ()
     body_schema: Callable[[InputSchemas], dict[str, Any]] | None = None
-    body_bytes_max: int = BODY_BYTES_MAX
+    body_limit: str = ADMIN_BODY_BYTES_MAX
 
     @cached_property
     def answer(self) -> Any:

@@ -26,12 +26,12 @@ from mockbroker.core.journal.verify import (
     parse_expectation,
     verify,
 )
+from mockbroker.core.limits import ADMIN_STREAMS_MAX
 from mockbroker.core.validation import Count64, Ms, Range
 
 PAGE_ENTRIES = 500
 # Entries that are not opened take less than a microsecond.
 FACTS_PAGE_ENTRIES = 10_000
-STREAMS_MAX = 32
 
 endpoints = ApiEndpoints()
 
@@ -124,7 +124,8 @@ async def stream(backend: AdminBackend, call: EndpointCall) -> Stream[JournalEve
     matcher = EventMatcher(query, backend.now_ms())
     streams = backend.kept(_streams)
     if streams.available_tokens < 1:
-        raise ProblemError(429, "too many streams", f"at most {STREAMS_MAX} can be open")
+        backend.exceeded(ADMIN_STREAMS_MAX)
+        raise ProblemError(429, "too many streams", _too_many(streams))
     lines = _follow(backend, matcher, max(query.after, matcher.after_seq), streams)
     return Stream(lines, "text/event-stream")
 
@@ -161,8 +162,12 @@ async def check(backend: AdminBackend, call: EndpointCall) -> VerificationResult
     return verify(wanted, events, backend.now_ms())
 
 
-def _streams(_: AdminBackend) -> trio.CapacityLimiter:
-    return trio.CapacityLimiter(STREAMS_MAX)
+def _streams(backend: AdminBackend) -> trio.CapacityLimiter:
+    return trio.CapacityLimiter(backend.config_int(ADMIN_STREAMS_MAX))
+
+
+def _too_many(streams: trio.CapacityLimiter) -> str:
+    return f"at most {streams.total_tokens} can be open ({ADMIN_STREAMS_MAX})"
 
 
 async def _found(
@@ -261,7 +266,8 @@ async def _follow(
     try:
         streams.acquire_on_behalf_of_nowait(holder)
     except trio.WouldBlock:
-        yield b": at most %d streams can be open\n\n" % STREAMS_MAX
+        backend.exceeded(ADMIN_STREAMS_MAX)
+        yield b": too many streams: %s\n\n" % _too_many(streams).encode()
         return
     try:
         yield b": mockbroker journal\n\n"

@@ -17,12 +17,12 @@ from mockbroker.admin.v1.problems import Problem, ProblemError, problem_of
 from mockbroker.admin.v1.waiting import until
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.faults.schemas import InputSchemas
+from mockbroker.core.limits import ADMIN_RECORDS_BYTES_MAX
 from mockbroker.core.validation import Count, Count64, Length, Ms, Range, ValidationError, convert
 from mockbroker.core.views.stored import StoredPage, TopicWatch, record_count, stored_page
 from mockbroker.server.appending import TIMEOUT_MS, Appender, AppendError
 from mockbroker_protocol.records import Record
 
-BODY_BYTES_MAX = 64 << 20
 RECORDS_MAX = 1_000_000
 PAGE_RECORDS_MAX = 100_000
 # The number of lines that are appended together.
@@ -31,7 +31,6 @@ LINES_BYTES = 4 << 20
 # The limit of an append in real time; on the cluster's clock, a Produce has a timeout of its own.
 APPEND_TIMEOUT_S = TIMEOUT_MS / 1000
 
-Value = Annotated[str, Length(0, BODY_BYTES_MAX)]
 Placed = tuple[int | None, Record]
 
 endpoints = ApiEndpoints()
@@ -48,11 +47,11 @@ class NewRecord(msgspec.Struct, frozen=True, kw_only=True):
     turns. `timestamp_ms` is since the epoch; its default is the time of the cluster's clock.
     """
 
-    key: Value | None = None
-    key_base64: Value | None = None
+    key: str | None = None
+    key_base64: str | None = None
     key_json: object = msgspec.UNSET
-    value: Value | None = None
-    value_base64: Value | None = None
+    value: str | None = None
+    value_base64: str | None = None
     value_json: object = msgspec.UNSET
     headers: dict[str, str | None] = {}
     headers_base64: list[list[str | None]] = []
@@ -122,7 +121,7 @@ def _schema(taken: InputSchemas) -> dict[str, Any]:
     "Append records: several, one, or those of a file of lines",
     body=object,
     body_schema=_schema,
-    body_bytes_max=BODY_BYTES_MAX,
+    body_limit=ADMIN_RECORDS_BYTES_MAX,
     lines=NewRecord,
     created=True,
     problems=(404, 408, 409),

@@ -19,7 +19,7 @@ ALL_ENDPOINTS: tuple[Endpoint[Any], ...] = (*ENDPOINTS, *probes, *descriptions)
 def saved_routes(backend: AdminBackend) -> list[Route]:
     """The routes of a saved journal. Those of the cluster refuse each request."""
     described = Described([*descriptions, *ENDPOINTS])
-    return [*routes(ENDPOINTS, backend), *routes(descriptions, described)]
+    return [*routes(ENDPOINTS, backend, backend), *routes(descriptions, described)]
 
 
 def probe_routes(probed: Probed) -> list[Route]:
@@ -31,7 +31,7 @@ def all_routes(probed: Probed, backend: AdminBackend) -> list[Route]:
     """The routes of the admin server."""
     described = Described([*descriptions, *ENDPOINTS, *probes])
     return [
-        *routes(ENDPOINTS, backend),
+        *routes(ENDPOINTS, backend, backend),
         *probe_routes(probed),
         *routes(descriptions, described),
     ]

@@ -10,6 +10,7 @@ from mockbroker.admin.v1.backend import AdminBackend
 from mockbroker.admin.v1.declaring import ApiEndpoints
 from mockbroker.admin.v1.endpoint import EndpointCall, Nothing
 from mockbroker.admin.v1.problems import ProblemError
+from mockbroker.core.limits import ADMIN_SNAPSHOTS_MAX
 from mockbroker.core.snapshot.restore import KEEP, Producers
 from mockbroker.core.validation import Length, nearest
 from mockbroker.server.config import ServerError
@@ -17,7 +18,6 @@ from mockbroker.server.config import ServerError
 if TYPE_CHECKING:
     from mockbroker.core.snapshot.image import ClusterImage
 
-SNAPSHOTS_MAX = 100
 NAME_CHARS_MAX = 200
 
 endpoints = ApiEndpoints()
@@ -54,8 +54,10 @@ async def show(backend: AdminBackend, _: EndpointCall) -> list[SnapshotView]:
 async def take(backend: AdminBackend, call: EndpointCall) -> SnapshotView:
     name: str = call.body.name
     taken = backend.kept(_taken)
-    if name not in taken and len(taken) >= SNAPSHOTS_MAX:
-        raise ProblemError(409, "too many", f"at most {SNAPSHOTS_MAX} snapshots can exist")
+    if name not in taken and len(taken) >= (most := backend.config_int(ADMIN_SNAPSHOTS_MAX)):
+        backend.exceeded(ADMIN_SNAPSHOTS_MAX)
+        detail = f"at most {most} snapshots can exist ({ADMIN_SNAPSHOTS_MAX})"
+        raise ProblemError(409, "too many snapshots", detail)
     server = backend.server
     taken[name] = await backend.cluster(lambda _: (server.clock.now_ms(), server.snapshots.take()))
     return SnapshotView(name, taken[name][0])

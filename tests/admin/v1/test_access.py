@@ -8,11 +8,11 @@ import pytest
 
 from mockbroker import Cluster
 from mockbroker.admin import ServerTarget, start_admin
-from mockbroker.admin.v1.endpoint import BODY_BYTES_MAX
 from tests.support.http import HttpClient
 from tests.support.waiting import wait_until
 
 SECRET = "open sesame"
+TOO_LARGE = b" " * ((1 << 20) + 1)  # mockbroker.admin.body.bytes.max
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_a_form_cannot_be_posted(admin: HttpClient) -> None:
         (b"{", 400),
         (b"[]", 400),
         (b"\xff", 400),
-        (b" " * (BODY_BYTES_MAX + 1), 413),
+        (TOO_LARGE, 413),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, 400),
     ],
     ids=["nothing", "half", "a list", "no text", "too large", "deep"],
@@ -96,7 +96,7 @@ def test_refusals_are_counted_in_the_metrics(kafka: Cluster) -> None:
     client.request("GET", "/v1/cluster", headers={"host": "evil.example"})
     client.request("GET", "/nope")
     client.request("GET", "/nope")
-    client.request("POST", "/v1/clock", raw=b" " * (BODY_BYTES_MAX + 1))
+    client.request("POST", "/v1/clock", raw=TOO_LARGE)
     lines = client.raw("GET", "/metrics").body.decode().splitlines()
     assert [each for each in lines if "admin_responses_total{" in each] == [
         'mockbroker_admin_responses_total{status="403"} 1',

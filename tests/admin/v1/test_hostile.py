@@ -9,14 +9,14 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from mockbroker import Cluster
-from mockbroker.admin.v1.endpoint import BODY_BYTES_MAX
-from mockbroker.admin.v1.journal import STREAMS_MAX
 from mockbroker.client import Client
 from tests.support.http import TIMEOUT_S, HttpClient
 from tests.support.waiting import wait_until
 
 HEAD = b"POST /v1/clock HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 HEADERS_BYTES = 1 << 20
+BODY_BYTES_MAX = 1 << 20  # mockbroker.admin.body.bytes.max
+STREAMS_MAX = 32  # mockbroker.admin.streams.max
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 import pytest
@@ -26,26 +26,50 @@ from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataReque
 from mockbroker_protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from mockbroker_protocol.records import CompressionType
 from tests.house.lint import ROOT
+from tests.support.http import HttpClient
 from tests.support.requests import batch_of, produce_request
 from tests.support.streams_node import topology
 
-Ask = Callable[[Connection], Any]
+Ask = Callable[[Cluster], Any]
 PAGE = ROOT / "docs" / "explanation" / "limits.md"
 
 
-def produce(*values: bytes, **fields: Any) -> Ask:
-    """Returns the error of a batch of these values."""
+def over_kafka(ask: Callable[[Connection], Any]) -> Ask:
+    def asks(kafka: Cluster) -> Any:
+        with Connection(*kafka.endpoint(1)) as client:
+            return ask(client)
+
+    return asks
+
+
+def posted(path: str, raw: bytes) -> Ask:
+    """Returns the status of an admin request."""
+    return lambda kafka: HttpClient(kafka.admin_url).request("POST", path, raw=raw).status
+
+
+def stream_twice(kafka: Cluster) -> int:
+    """Returns the status of the second of two streams."""
+    admin, path = HttpClient(kafka.admin_url), "/v1/journal/stream"
+    with closing(admin.stream(path)) as first:
+        first.readline()
+        with closing(admin.stream(path)) as second:
+            return second.status
+
+
+def produce(*values: bytes, **fields: Any) -> Callable[[Connection], tuple[int, bool]]:
+    """Returns the error of a batch of these values, and whether its message names a limit."""
     request = produce_request({("t", 0): batch_of(*values, **fields)})
 
-    def ask(client: Connection) -> int:
+    def ask(client: Connection) -> tuple[int, bool]:
         (topic,) = client.send(request, 9).responses
-        error: int = topic.partition_responses[0].error_code
-        return error
+        (partition,) = topic.partition_responses
+        message = partition.error_message or ""
+        return partition.error_code, any(limit in message for limit in CASES)
 
     return ask
 
 
-def closes(request: object, version: int) -> Ask:
+def closes(request: object, version: int) -> Callable[[Connection], bool]:
     """Returns whether the broker closed the connection instead of an answer."""
 
     def ask(client: Connection) -> bool:
@@ -92,19 +116,32 @@ def join_streams(client: Connection) -> int:
 MANY = MetadataRequest([MetadataRequestTopic(name="t" * 200) for _ in range(100)])
 BROKERS = DescribeConfigsRequest([DescribeConfigsResource(4, "1")], include_documentation=True)
 ZEROS = bytes(900)
+RECORD = b'{"value": "%s"}' % (b"v" * 100)
 # config -> a value of it, what exceeds it, and what its client is told
 CASES: dict[str, tuple[str, Ask, object]] = {
-    limits.BATCH_RECORDS_MAX: ("2", produce(b"a", b"b", b"c"), ErrorCode.MESSAGE_TOO_LARGE),
+    limits.ADMIN_BODY_BYTES_MAX: ("10", posted("/v1/clock", b'{"freeze": false}'), 413),
+    limits.ADMIN_RECORDS_BYTES_MAX: ("99", posted("/v1/topics/t/records", RECORD), 413),
+    limits.ADMIN_SNAPSHOTS_MAX: ("0", posted("/v1/snapshot", b"{}"), 409),
+    limits.ADMIN_STREAMS_MAX: ("1", stream_twice, 429),
+    limits.BATCH_RECORDS_MAX: (
+        "2",
+        over_kafka(produce(b"a", b"b", b"c")),
+        (ErrorCode.MESSAGE_TOO_LARGE, True),
+    ),
     limits.BATCH_DECOMPRESSED_BYTES_MAX: (
         "500",
-        produce(ZEROS, codec=CompressionType.GZIP),
-        ErrorCode.MESSAGE_TOO_LARGE,
+        over_kafka(produce(ZEROS, codec=CompressionType.GZIP)),
+        (ErrorCode.MESSAGE_TOO_LARGE, True),
     ),
-    limits.FETCH_SESSION_PARTITIONS_MAX: ("1", open_session, False),
-    limits.REQUEST_ELEMENTS_MAX: ("50", closes(MANY, 12), True),
-    limits.RESPONSE_BYTES_MAX: ("5000", closes(BROKERS, 4), True),
-    limits.RESPONSE_ELEMENTS_MAX: ("1", describe_again, ErrorCode.INVALID_REQUEST),
-    limits.STREAMS_TASKS_MAX: ("1", join_streams, ErrorCode.STREAMS_INVALID_TOPOLOGY),
+    limits.FETCH_SESSION_PARTITIONS_MAX: ("1", over_kafka(open_session), False),
+    limits.REQUEST_ELEMENTS_MAX: ("50", over_kafka(closes(MANY, 12)), True),
+    limits.RESPONSE_BYTES_MAX: ("5000", over_kafka(closes(BROKERS, 4)), True),
+    limits.RESPONSE_ELEMENTS_MAX: ("1", over_kafka(describe_again), ErrorCode.INVALID_REQUEST),
+    limits.STREAMS_TASKS_MAX: (
+        "1",
+        over_kafka(join_streams),
+        ErrorCode.STREAMS_INVALID_TOPOLOGY,
+    ),
 }
 
 
@@ -119,8 +156,7 @@ def test_a_limit_is_set_by_its_config_and_counted(limit: str) -> None:
     for configs, count in (({limit: value}, 1), ({}, 0)):
         with Cluster(brokers=1, topics={"t": 2}, configs=configs) as kafka:
             target = kafka.call(lambda _, kafka=kafka: ServerTarget(kafka.server))
-            with Connection(*kafka.endpoint(1)) as client:
-                assert (ask(client) == told) == bool(count)
+            assert (ask(kafka) == told) == bool(count)
             metrics = render(kafka.call(lambda _, target=target: target.metrics()))
         line = f'mockbroker_limits_exceeded_total{{limit="{limit}"}} 1\n'
         assert (line in metrics) == bool(count)

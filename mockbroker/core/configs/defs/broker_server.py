@@ -26,6 +26,10 @@ from mockbroker.core.configs.differences import (
     FETCH_YIELDS,
 )
 from mockbroker.core.limits import (
+    ADMIN_BODY_BYTES_MAX,
+    ADMIN_RECORDS_BYTES_MAX,
+    ADMIN_SNAPSHOTS_MAX,
+    ADMIN_STREAMS_MAX,
     BATCH_DECOMPRESSED_BYTES_MAX,
     BATCH_RECORDS_MAX,
     FETCH_SESSION_PARTITIONS_MAX,
@@ -81,7 +85,14 @@ SERVER: tuple[ConfigDef, ...] = (
     ConfigDef("metrics.num.samples", INT, "2", at_least(1)),
     ConfigDef("metrics.recording.level", STRING, "INFO"),
     ConfigDef("metrics.sample.window.ms", LONG, "30000", at_least(1)),
-    # Our own, not Kafka's: whether the Metadata that creates a topic has it in its answer,
+    # Our own, not Kafka's: how large the body of an admin request may be, and one of records (of a
+    # file of lines, a line),
+    internal(ADMIN_BODY_BYTES_MAX, INT, "1048576", at_least(1)),
+    internal(ADMIN_RECORDS_BYTES_MAX, INT, "67108864", at_least(1)),
+    # how many snapshots the admin server keeps, and to how many clients it streams the journal,
+    internal(ADMIN_SNAPSHOTS_MAX, INT, "100", at_least(0)),
+    internal(ADMIN_STREAMS_MAX, INT, "32", at_least(1)),
+    # whether the Metadata that creates a topic has it in its answer,
     ConfigDef(AUTO_CREATED_AT_ONCE, BOOLEAN, "true", internal=True, mode=CLUSTER_WIDE),
     # how many records, and how many headers, a batch may have, and how many bytes decompressed,
     internal(BATCH_RECORDS_MAX, INT, "100000", at_least(1)),
