@@ -126,6 +126,8 @@ class _Acquisition:
         share = self._share
         base_offset = first_base = self._fetched.base_offset
         self._archive_compacted(fetch_offset, first_base)
+        if self._last_offset < first_base:
+            return  # without room, and compaction has removed what could be acquired again
         floor = share.batches.floor(base_offset)
         if floor is None:
             # The SPSO may be inside the first batch.

@@ -7,7 +7,7 @@ import pytest
 from mockbroker.core.log.producer_state import AbortedTransaction
 from mockbroker.core.share import forcing
 from mockbroker.core.share.acknowledgement import NOT_OWNER_OF_BATCH
-from mockbroker.core.share.acquisition import AcquireRequest, acquire
+from mockbroker.core.share.acquisition import NOTHING, AcquireRequest, acquire
 from mockbroker.core.share.states import AcquireMode, RecordState
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader
@@ -381,6 +381,23 @@ def test_available_records_that_compaction_removed_are_archived(node):
     assert summary(share) == "0-1:archived/1 2-3:acquired/2"
     acknowledged(share, (2, 3, [1]))
     assert share.start_offset == 4
+
+
+def test_nothing_is_acquired_behind_removed_records_if_there_is_no_room(node):
+    """What was released could be acquired again, but compaction has removed it."""
+    node.group_config("share.partition.max.record.locks", "100")
+    fill(node, 60, 60, 10)
+    assert acquired(node) == [(0, 119, 1)]
+    share = node.share()
+    acknowledged(share, (110, 119, [2]))
+    assert (share.can_acquire, share.next_fetch_offset()) == (True, 110)
+    _, size = share.partition.log.read(120, 130, 1 << 20, at_least_one=True)
+    request = AcquireRequest("m2", AcquireMode.BATCH_OPTIMIZED, 500, 500)
+    found = acquire(share, request, 110, share.partition.log.batches_read(120, size))
+    assert found == NOTHING
+    assert (share.end_offset, share.next_fetch_offset()) == (119, 120)
+    acknowledged(share, (0, 109, [1]))
+    assert acquired(node) == [(120, 129, 1)]
 
 
 def test_batches_are_archived_up_to_the_one_that_compaction_has_left(node):
