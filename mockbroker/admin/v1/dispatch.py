@@ -56,11 +56,9 @@ log = logging.getLogger("mockbroker.admin")
 C = TypeVar("C")
 
 
-def routes(
-    endpoints: Sequence[Endpoint[C]], context: C, bounds: Bounds | None = None
-) -> list[Route]:
-    """A route for each path, with all its methods, which are called with the context. Endpoints
-    that take a body need `bounds`.
+def routes(endpoints: Sequence[Endpoint[C]], context: C, bounds: Bounds | None) -> list[Route]:
+    """A route for each path, with all its methods, which are called with the context. Without
+    `bounds`, no endpoint may take a body.
     """
     by_path: dict[str, dict[str, Endpoint[C]]] = {}
     for endpoint in endpoints:

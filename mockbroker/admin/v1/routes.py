@@ -16,22 +16,27 @@ from mockbroker.admin.v1.service import Described, Probed, descriptions, probes
 ALL_ENDPOINTS: tuple[Endpoint[Any], ...] = (*ENDPOINTS, *probes, *descriptions)
 
 
+def api_routes(backend: AdminBackend) -> list[Route]:
+    """The routes of the API itself, without probes and descriptions."""
+    return routes(ENDPOINTS, backend, backend)
+
+
 def saved_routes(backend: AdminBackend) -> list[Route]:
     """The routes of a saved journal. Those of the cluster refuse each request."""
     described = Described([*descriptions, *ENDPOINTS])
-    return [*routes(ENDPOINTS, backend, backend), *routes(descriptions, described)]
+    return [*api_routes(backend), *routes(descriptions, described, None)]
 
 
 def probe_routes(probed: Probed) -> list[Route]:
     """The routes without a server behind the target."""
-    return routes(probes, probed)
+    return routes(probes, probed, None)
 
 
 def all_routes(probed: Probed, backend: AdminBackend) -> list[Route]:
     """The routes of the admin server."""
     described = Described([*descriptions, *ENDPOINTS, *probes])
     return [
-        *routes(ENDPOINTS, backend, backend),
+        *api_routes(backend),
         *probe_routes(probed),
-        *routes(descriptions, described),
+        *routes(descriptions, described, None),
     ]
