@@ -16,7 +16,7 @@ from tests.fuzz.work import (
     Broken,
     check_memory,
     check_work,
-    slowness,
+    quick_ms,
 )
 from tests.support.cpu_limit import cpu_limit
 
@@ -119,12 +119,10 @@ def judged(
 
 def run_inputs(target: Target, numbers: range) -> Iterator[Finding]:
     """Run inputs by number; yields each that breaks a law."""
-    # Half of the limit: a machine may have become faster since.
-    work_ms_max = WORK_MS_MAX * slowness() / 2
     for number in numbers:
         data = target.draw(number)
         try:
-            judged(target, data, memory=number % MEMORY_SHARE == 0, work_ms_max=work_ms_max)
+            judged(target, data, memory=number % MEMORY_SHARE == 0, work_ms_max=quick_ms())
         except Exception as error:
             yield finding(target, number, data, error)
 

@@ -18,6 +18,9 @@ from tests.fuzz.targets.all import TARGETS
 MEMORY_BYTES_MAX = 4 << 30
 """The address space of a process. An input that would take more is a finding, with a traceback."""
 
+GC_THRESHOLDS = (50_000, 20, 100)
+"""Each session makes a cluster: with Python's thresholds a quarter of the time is collection."""
+
 
 def prepare() -> None:
     """Limit the memory of this process, and leave what brokers log to the targets.
@@ -32,6 +35,7 @@ def prepare() -> None:
     logging.getLogger("mockbroker").propagate = False
     logging.getLogger("mockbroker").addHandler(logging.NullHandler())
     gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
 
 
 def _end_after(parent: BaseProcess) -> None:

@@ -23,9 +23,9 @@ import trio
 from starlette.applications import Starlette
 
 from mockbroker.admin.v1.backend import OwnRunBackend
-from mockbroker.admin.v1.dispatch import routes
 from mockbroker.admin.v1.endpoint import NDJSON, Endpoint
 from mockbroker.admin.v1.endpoints import ENDPOINTS
+from mockbroker.admin.v1.routes import api_routes
 from mockbroker.core.actions.registry import ACTIONS
 from mockbroker.core.faults.effects.table import EFFECTS
 from mockbroker.server.config import ServerConfig, TopicSpec
@@ -99,7 +99,7 @@ class _Session:
         self._sim = sim
         self._rng = rng
         self._errors = errors
-        self._app = Starlette(routes=routes(ENDPOINTS, OwnRunBackend(sim.server)))
+        self._app = Starlette(routes=api_routes(OwnRunBackend(sim.server)))
         self._endpoints = [
             each for each in ENDPOINTS if not any(part in each.path for part in NOT_CALLED)
         ]
