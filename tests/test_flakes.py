@@ -25,20 +25,39 @@ def test_it_always_passes():
 
 def run(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
     (directory / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow: some here\n")
-    command = [sys.executable, "-m", "tests.flakes", "--workers", "1", *options, str(directory)]
+    command = [
+        *(sys.executable, "-m", "tests.flakes", "--workers", "1"),
+        *("--folder", str(directory / "runs"), *options, str(directory / "test_it.py")),
+    ]
     return subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
     )
 
 
 def test_a_test_that_fails_once_in_a_while_is_found(tmp_path: Path) -> None:
-    (tmp_path / "test_flaky.py").write_text(FLAKY)
+    (tmp_path / "test_it.py").write_text(FLAKY)
     done = run(tmp_path, "--runs", "3")
     assert done.returncode == 1, done.stderr
-    assert "  test_flaky::test_it_fails_the_second_time: assert 1 != 1" in done.stdout.splitlines()
+    assert "  test_it::test_it_fails_the_second_time: assert 1 != 1" in done.stdout.splitlines()
     *_, failed, total = done.stdout.splitlines()
-    assert failed == "test_flaky::test_it_fails_the_second_time: failed in 1 of 3 runs"
+    assert failed == "test_it::test_it_fails_the_second_time: failed in 1 of 3 runs"
     assert total == "1 of 2 tests failed in 3 runs"
+
+
+def test_runs_that_were_stopped_go_on_with_what_has_ended(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(FLAKY)
+    none = run(tmp_path, "--resume")
+    assert none.returncode != 0
+    assert "nothing to resume: " in none.stderr
+    run(tmp_path, "--runs", "1")
+    done = run(tmp_path, "--runs", "2", "--resume")
+    assert done.stdout.startswith("run 2 of 2: 2 tests, 1 failed, ")
+    assert "failed in 1 of 2 runs" in done.stdout
+    saved = tmp_path / "runs" / "not-slow" / "runs.json"
+    saved.write_text(saved.read_text().replace('"code":"', '"code":"0'))
+    changed = run(tmp_path, "--runs", "5", "--resume")
+    assert changed.returncode != 0
+    assert "runs of other code: it has changed" in changed.stderr
 
 
 SLOW = """
@@ -54,7 +73,7 @@ def test_it_is_quick():
 
 
 def test_the_slow_tests_are_run_in_place_of_the_others(tmp_path: Path) -> None:
-    (tmp_path / "test_slow.py").write_text(SLOW)
+    (tmp_path / "test_it.py").write_text(SLOW)
     quick = run(tmp_path, "--runs", "1")
     assert quick.stdout.splitlines()[-1] == "0 of 1 tests failed in 1 runs"
     slow = run(tmp_path, "--runs", "1", "--slow")
@@ -68,7 +87,7 @@ def pytest_sessionfinish(session):
 
 
 def test_a_run_that_fails_without_a_test_is_told(tmp_path: Path) -> None:
-    (tmp_path / "test_well.py").write_text("def test_it_passes(): pass\n")
+    (tmp_path / "test_it.py").write_text("def test_it_passes(): pass\n")
     (tmp_path / "conftest.py").write_text(LEAVING)
     done = run(tmp_path, "--runs", "2")
     assert done.returncode == 1
