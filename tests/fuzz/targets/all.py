@@ -11,6 +11,7 @@ from tests.fuzz.targets.http import Http
 from tests.fuzz.targets.sasl import Sasl
 from tests.fuzz.targets.sessions import Sessions
 from tests.fuzz.targets.texts import Texts
+from tests.fuzz.targets.tls import Tls
 
 SHARES: dict[Target, float] = {
     Codecs(): 0.55,
@@ -19,6 +20,7 @@ SHARES: dict[Target, float] = {
     Compressed(): 0.18,
     Sessions(): 0.14,
     Sasl(): 0.04,
+    Tls(): 0.005,
     Texts(): 0.03,
     Http(): 0.02,
     Files(): 0.02,

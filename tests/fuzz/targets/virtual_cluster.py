@@ -24,22 +24,23 @@ def with_cluster(
     """
 
     async def main() -> T:
-        with _errors_logged() as errors:
+        with errors_logged() as errors:
             async with simulated_cluster(config) as sim:
                 return await session(sim, errors)
 
     try:
         return virtual_run(main, seed=config.seed)
     except BaseExceptionGroup as group:
-        raise _first_of(group) from None
+        raise first_of(group) from None
 
 
-def _first_of(error: BaseException) -> BaseException:
-    return _first_of(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+def first_of(error: BaseException) -> BaseException:
+    """The first error in groups of groups."""
+    return first_of(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 @contextmanager
-def _errors_logged() -> Iterator[list[str]]:
+def errors_logged() -> Iterator[list[str]]:
     """The errors that brokers and the admin API log in this thread, in the block."""
     found: list[str] = []
     handler = _Errors(found)

@@ -1,13 +1,12 @@
-"""A client of a cluster in virtual time."""
+"""A client of a cluster, in virtual time mostly."""
 
 from __future__ import annotations
 
 from struct import Struct
-from typing import Any
+from typing import Any, Protocol
 
 import trio
 
-from mockbroker.simulation.memory_network import MemoryStream
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import response_codec
 from mockbroker_protocol.framing import request_frame
@@ -19,10 +18,21 @@ CANARY_S = 3_600.0
 _SIZE = Struct(">i")
 
 
+class Stream(Protocol):
+    """A connection in memory, or over TLS."""
+
+    async def send_all(self, data: bytes) -> None: ...
+    async def receive_some(self) -> bytes:
+        """The next bytes; empty at the end."""
+        ...
+
+    def reset(self) -> None: ...
+
+
 class Client:
     """One connection, with one request in flight."""
 
-    def __init__(self, stream: MemoryStream) -> None:
+    def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._received = bytearray()
         self._asked: tuple[ApiKey, int] | None = None
