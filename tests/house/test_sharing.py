@@ -71,6 +71,14 @@ def test_modules_and_groups_run_on_one_worker_each(project: pytest.Pytester):
     assert set(seconds) == {"test_a.py", "test_b.py", "test_c.py", "together"}
 
 
+@pytest.mark.parametrize("asked", ["nope", "test_a.py::test_nope"])
+def test_what_does_not_exist_is_told(project: pytest.Pytester, asked: str):
+    result = project.runpytest_subprocess("-n2", "--dist=loadscope", "test_b.py", asked)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: not all of these exist: test_b.py {asked}"])
+    assert "INTERNALERROR" not in result.stdout.str()
+
+
 def test_what_is_recorded_is_of_groups_and_modules_that_there_are():
     gone = [
         whole

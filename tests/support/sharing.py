@@ -122,6 +122,8 @@ class Sharing:
             def add_node_collection(self, node: Any, collection: Sequence[str]) -> None:
                 assert sharing.directory is not None
                 file = sharing.directory / f"{node.gateway.id}.json"
+                if not file.exists():  # workers do not tell what they were asked in vain
+                    raise pytest.UsageError(f"not all of these exist: {' '.join(config.args)}")
                 sharing.wholes = json.loads(file.read_text(encoding="utf-8"))
                 super().add_node_collection(node, collection)
 
