@@ -33,8 +33,8 @@ from typing import Any, NamedTuple
 import trio
 
 from bench.soak_clients import LIBRARIES
-from bench.soak_lives import ATOMIC, TOPIC
-from bench.soak_memory import GROWS, Sample, judged
+from bench.soak_lives import ATOMIC, PAUSE_S, TOPIC
+from bench.soak_memory import GROWS, JUDGED_FROM_MIN, Sample, judged
 from bench.soak_processes import ClientProcesses
 from mockbroker import Cluster
 from mockbroker.pipeline.duck import judge, open_session
@@ -168,7 +168,7 @@ class Soak:
                 held = tracemalloc.get_traced_memory()[0] / MB
                 self.samples.append(Sample((now - begun) / 60, held, descriptors()))
                 next_sample = now + SAMPLE_S
-            if half is None and now >= begun + 30 * minutes:
+            if half is None and tracemalloc.is_tracing() and now >= begun + 30 * minutes:
                 half = tracemalloc.take_snapshot()
             time.sleep(0.1)
         if half is not None:
@@ -214,8 +214,16 @@ def audited(directory: Path) -> list[str]:
         return [f"audit: {each}" for each in judge(session) if each.verdict == BUG]
 
 
-def soaked(minutes: float, seed: int, journal: Path, say: Callable[[str], None]) -> list[str]:
-    """Run a soak with its journal in a directory; the reasons why it failed."""
+def soaked(
+    minutes: float,
+    seed: int,
+    journal: Path,
+    say: Callable[[str], None],
+    pause_s: float = PAUSE_S,
+) -> list[str]:
+    """Run a soak with its journal in a directory; the reasons why it failed. Clients pause for
+    `pause_s` between turns.
+    """
     errors = Errors()
     logging.getLogger().addHandler(errors)
     topics = [TopicSpec(name, 3, 3, configs=SHORT) for name in (TOPIC, ATOMIC)]
@@ -228,9 +236,13 @@ def soaked(minutes: float, seed: int, journal: Path, say: Callable[[str], None])
         baseline = soak.counts()
         client = [sys.executable, "-m", "bench.soak_clients"]
         clients = ClientProcesses(
-            {each: [*client, each, kafka.bootstrap_servers, stream] for each in LIBRARIES}
+            {
+                each: [*client, each, kafka.bootstrap_servers, stream, f"{pause_s}"]
+                for each in LIBRARIES
+            }
         )
-        tracemalloc.start()
+        if minutes >= JUDGED_FROM_MIN:  # it doubles the work
+            tracemalloc.start()
         with clients:
             soak.run(minutes, clients)
         tracemalloc.stop()
@@ -239,7 +251,10 @@ def soaked(minutes: float, seed: int, journal: Path, say: Callable[[str], None])
     say(f"steps: {len(soak.steps)}, of which refused: {sum(map(_is_refused, soak.steps))}")
     say(f"clients: {json.dumps({'done': clients.done, 'failed': clients.failed})}")
     say(f"clients that crashed: {', '.join(clients.crashes) or 'none'}")
-    say(f"memory: {soak.samples[-1].megabytes:.1f} MB, {judged(soak.samples)}")
+    if minutes >= JUDGED_FROM_MIN:
+        say(f"memory: {soak.samples[-1].megabytes:.1f} MB, {judged(soak.samples)}")
+    else:
+        say(f"memory: not judged, runs from {JUDGED_FROM_MIN} minutes on are")
     open_ = sorted(sample.descriptors for sample in soak.samples)
     say(f"descriptors open: {open_[0]} to {open_[-1]}, the median is {open_[len(open_) // 2]}")
     say(f"before {baseline}, after {counts}")
@@ -255,12 +270,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
+    parser.add_argument("--pause-s", type=float, default=PAUSE_S, help="of clients, between turns")
     parser.add_argument("--journal", type=Path, help="keep the journal in this directory")
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}")
     with tempfile.TemporaryDirectory(prefix="mockbroker-soak-") as directory:
         journal = arguments.journal or Path(directory)
-        found = soaked(arguments.minutes, arguments.seed, journal, print)
+        found = soaked(arguments.minutes, arguments.seed, journal, print, arguments.pause_s)
     for each in found[:FOUND_MAX]:
         print(each)
     if len(found) > FOUND_MAX:

@@ -1,4 +1,4 @@
-"""Clients of a soak, those of one library: `python -m bench.soak_clients LIBRARY SERVERS STREAM`.
+"""Clients of a soak, of one library: `python -m bench.soak_clients LIBRARY SERVERS STREAM PAUSE_S`.
 
 They use the cluster until standard input ends, whatever is done to them: a client that fails is
 closed, and another takes its place. The process prints how much each kind did, as one line of JSON.
@@ -21,9 +21,9 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from bench.soak_lives import (
     ATOMIC,
-    PAUSE_S,
     TIMEOUT_S,
     TOPIC,
+    Pace,
     done,
     ended,
     failed,
@@ -38,7 +38,7 @@ def idempotent(servers: str, name: str) -> None:
     config = settings(servers, client_id=name, enable_idempotence=True, message_timeout_ms=10_000)
     producer = Producer(config)
     for _ in turns():
-        if ended.wait(PAUSE_S):
+        if ended.wait(Pace.pause_s):
             break
         producer.produce(TOPIC, name.encode() * 20, headers=headers())
         producer.poll(0)
@@ -51,7 +51,7 @@ def transactional(servers: str, name: str) -> None:
     producer = Producer(config)
     producer.init_transactions(TIMEOUT_S)
     for turn in turns():
-        if ended.wait(PAUSE_S):
+        if ended.wait(Pace.pause_s):
             break
         producer.begin_transaction()
         for _ in range(3):
@@ -98,7 +98,7 @@ def kafka_python(servers: str, name: str) -> None:
     )  # fmt: skip
     try:
         for _ in turns():
-            if ended.wait(PAUSE_S):
+            if ended.wait(Pace.pause_s):
                 break
             producer.send(TOPIC, name.encode() * 20, headers=headers())
             found = reader.poll(100)
@@ -127,6 +127,7 @@ async def _asynchronous(servers: str, name: str) -> None:
             await producer.send(TOPIC, name.encode() * 20, headers=headers())
             found = await reader.getmany(timeout_ms=50)
             done["aiokafka"] += 1 + sum(map(len, found.values()))
+            await asyncio.sleep(Pace.pause_s)
     finally:
         await producer.stop()
         await reader.stop()
@@ -135,7 +136,7 @@ async def _asynchronous(servers: str, name: str) -> None:
 def admin(servers: str, name: str) -> None:
     client = AdminClient(settings(servers, client_id=name))
     for _ in turns():
-        if ended.wait(PAUSE_S * 4):
+        if ended.wait(Pace.pause_s * 4):
             break
         client.list_topics(timeout=TIMEOUT_S)
         client.list_consumer_groups(request_timeout=TIMEOUT_S).result()
@@ -175,11 +176,12 @@ def lives(kind: str, use: Use, address: str, name: str) -> None:
             use(address, name)
         except ERRORS:  # whatever a rule does to it: the next one has to get on
             failed[kind] += 1
-            ended.wait(PAUSE_S * 4)
+            ended.wait(Pace.pause_s * 4)
 
 
 def main() -> None:
-    library, servers, stream = sys.argv[1:]
+    library, servers, stream, pause_s = sys.argv[1:]
+    Pace.pause_s = float(pause_s)
     threads = [
         threading.Thread(
             target=lives,

@@ -8,7 +8,7 @@ from collections import Counter
 
 TOPIC = "soak"
 ATOMIC = "soak-atomic"
-PAUSE_S = 0.05
+PAUSE_S = 0.05  # between two turns of a client
 TIMEOUT_S = 15.0
 # How long a client lives, in turns.
 TURNS = 200
@@ -17,6 +17,12 @@ ended = threading.Event()
 done: Counter[str] = Counter()
 failed: Counter[str] = Counter()
 numbers = itertools.count()
+
+
+class Pace:
+    """How long the clients of this process pause between turns."""
+
+    pause_s = PAUSE_S
 
 
 def settings(servers: str, **config: object) -> dict[str, object]:

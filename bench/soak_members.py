@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from confluent_kafka import AcknowledgeType, ShareConsumer
 
-from bench.soak_lives import PAUSE_S, TIMEOUT_S, TOPIC, done, ended, headers, settings, turns
+from bench.soak_lives import TIMEOUT_S, TOPIC, Pace, done, ended, headers, settings, turns
 from mockbroker.client import EARLIEST, Client
 from mockbroker_protocol.records import Record
 from tests.support.streams_member import StreamsMember
@@ -48,7 +48,7 @@ def streams(servers: str, name: str) -> None:
         member = StreamsMember(client, "streams", TOPIC, str(uuid.uuid4()))
         positions: dict[int, int] = {}
         for _ in turns():
-            if ended.wait(PAUSE_S):
+            if ended.wait(Pace.pause_s):
                 break
             member.beat()
             if member.error:

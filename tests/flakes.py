@@ -25,7 +25,7 @@ from tests.fuzz.progress import code_hash
 from tests.house.lint import ROOT
 
 FOLDER = ROOT / "build" / "flakes"
-CODE = ("mockbroker", "protocol", "fixtures", "tests", "docs", "requirements")
+CODE = ("mockbroker", "protocol", "fixtures", "tests", "bench", "docs", "requirements")
 """What a run depends on."""
 WORKERS_A_CORE = 2
 MESSAGE_CHARS_MAX = 500

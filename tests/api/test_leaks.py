@@ -13,7 +13,7 @@ from tests.api.leaks import WAYS, Held
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors in /proc")
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("count", [pytest.param(50), pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [pytest.param(50), pytest.param(1_000, marks=pytest.mark.slow)])
 def test_clusters_leave_no_descriptor_no_thread_and_no_object(way: str, count: int) -> None:
     """Less than one object for two clusters: caches of the process may grow a little.
 
