@@ -172,18 +172,23 @@ async def _lines(
     """The lines of a body as they arrive; blank ones are skipped. Raises LineError."""
     number, bytes_max = 0, bounds.config_int(limit)
     rest = bytearray()
+
+    def check(line: bytearray) -> None:
+        if len(line) > bytes_max:
+            bounds.exceeded(limit)
+            problem = Problem("too large", 413, _too_large("line", bytes_max, limit))
+            raise LineError(number + 1, problem)
+
     async for piece in pieces:
         rest += piece
         if b"\n" in piece:
             *lines, rest = rest.split(b"\n")
             for line in lines:
+                check(line)
                 number += 1
                 if line.strip():
                     yield _line(number, line, kind)
-        if len(rest) > bytes_max:
-            bounds.exceeded(limit)
-            problem = Problem("too large", 413, _too_large("line", bytes_max, limit))
-            raise LineError(number + 1, problem)
+        check(rest)
     if rest.strip():
         yield _line(number + 1, rest, kind)
 

@@ -112,6 +112,20 @@ def test_a_wrong_line_is_named_and_those_before_it_are_stored(
     assert [record.value for record in kafka.records("orders")] == [b"a"]
 
 
+@pytest.mark.mock_kafka(brokers=1, configs={"mockbroker.admin.records.bytes.max": "20"})
+@pytest.mark.parametrize("rest", [b"", b"\n", b'\n{"value": "c"}\n'])
+def test_a_line_above_the_limit_is_named_wherever_it_ends(
+    kafka: Cluster, api: HttpClient, rest: bytes
+) -> None:
+    assert post_lines(api, b'{"value": "a"}\n{"value": "1234567"}').status == 201
+    answer = post_lines(api, b'{"value": "b"}\n{"value": "12345678"}' + rest)
+    assert (answer.status, answer.body["line"], answer.body["appended"]) == (413, 2, 1)
+    assert answer.body["detail"] == (
+        "line 2: a line has at most 20 bytes (mockbroker.admin.records.bytes.max)"
+    )
+    assert {record.value for record in kafka.records("orders")} == {b"a", b"1234567", b"b"}
+
+
 def test_a_client_may_send_everything_before_it_reads_of_a_wrong_line(
     kafka: Cluster, api: HttpClient
 ) -> None:
