@@ -31,6 +31,7 @@ LINES_BYTES = 4 << 20
 # The limit of an append in real time; on the cluster's clock, a Produce has a timeout of its own.
 APPEND_TIMEOUT_S = TIMEOUT_MS / 1000
 
+Value = Annotated[str, Length(0, 2**31 - 1)]  # the limit of the body is lower
 Placed = tuple[int | None, Record]
 
 endpoints = ApiEndpoints()
@@ -47,11 +48,11 @@ class NewRecord(msgspec.Struct, frozen=True, kw_only=True):
     turns. `timestamp_ms` is since the epoch; its default is the time of the cluster's clock.
     """
 
-    key: str | None = None
-    key_base64: str | None = None
+    key: Value | None = None
+    key_base64: Value | None = None
     key_json: object = msgspec.UNSET
-    value: str | None = None
-    value_base64: str | None = None
+    value: Value | None = None
+    value_base64: Value | None = None
     value_json: object = msgspec.UNSET
     headers: dict[str, str | None] = {}
     headers_base64: list[list[str | None]] = []
