@@ -111,6 +111,7 @@ class _Session:
         self._authority = authority
         self._rng = rng
         self._errors = errors
+        self._contexts: dict[tuple[ssl.TLSVersion, str | None], ssl.SSLContext] = {}
 
     async def connection(self, number: int) -> None:
         rng = self._rng
@@ -150,15 +151,21 @@ class _Session:
         user: str | None,
         changed: Callable[[int, bytes], list[bytes] | None],
     ) -> TlsStream:
-        context = ssl.create_default_context(cafile=self._authority.ca_path)
-        context.minimum_version = context.maximum_version = version
-        if user is not None:
-            files = self._authority.client(user)
-            context.load_cert_chain(files.certificate_path, files.key_path)
         sock = trio.socket.socket()
         sock.setsockopt(trio.socket.IPPROTO_TCP, trio.socket.TCP_NODELAY, True)
         await sock.connect(self._server.cluster.brokers[1].endpoints[listener])
-        return TlsStream(sock, context, changed)
+        return TlsStream(sock, self._context(version, user), changed)
+
+    def _context(self, version: ssl.TLSVersion, user: str | None) -> ssl.SSLContext:
+        context = self._contexts.get((version, user))
+        if context is None:
+            context = ssl.create_default_context(cafile=self._authority.ca_path)
+            context.minimum_version = context.maximum_version = version
+            if user is not None:
+                files = self._authority.client(user)
+                context.load_cert_chain(files.certificate_path, files.key_path)
+            self._contexts[version, user] = context
+        return context
 
     async def _canary(self, version: ssl.TLSVersion) -> None:
         stream = await self._open("TLS", version, "alice", lambda _number, _record: None)
