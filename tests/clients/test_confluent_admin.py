@@ -72,14 +72,19 @@ def refused(futures: Mapping[Any, Future[Any]]) -> int:
     return code
 
 
+def created(admin: AdminClient, topic: NewTopic) -> None:
+    """A real broker hears of a new topic after the controller has answered."""
+    only(admin.create_topics([topic]))
+    wait_until(lambda: topic.topic in admin.list_topics(timeout=TIMEOUT_S).topics)
+
+
 # -- topics ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.covers("S31", "S32", "S33")
 def test_topics_are_created_described_grown_and_deleted(admin: AdminClient, name: str) -> None:
-    only(admin.create_topics([NewTopic(name, 2, 1)]))
+    created(admin, NewTopic(name, 2, 1))
     assert refused(admin.create_topics([NewTopic(name, 2, 1)])) == KafkaError.TOPIC_ALREADY_EXISTS
-    wait_until(lambda: name in admin.list_topics(timeout=TIMEOUT_S).topics)
     only(admin.create_partitions([NewPartitions(name, 5)]))
     assert refused(admin.create_partitions([NewPartitions(name, 5)])) == (
         KafkaError.INVALID_PARTITIONS
@@ -122,7 +127,7 @@ def test_a_topic_can_be_tried_without_being_made(admin: AdminClient, name: str) 
 
 @pytest.mark.covers("S37")
 def test_configs_tell_where_they_come_from(admin: AdminClient, name: str) -> None:
-    only(admin.create_topics([NewTopic(name, 1, 1, config={"cleanup.policy": "compact"})]))
+    created(admin, NewTopic(name, 1, 1, config={"cleanup.policy": "compact"}))
     resource = ConfigResource(ResourceType.TOPIC, name)
     found = only(admin.describe_configs([resource]))
     policy, retention = found["cleanup.policy"], found["retention.ms"]
@@ -140,7 +145,7 @@ def test_configs_tell_where_they_come_from(admin: AdminClient, name: str) -> Non
 def test_configs_are_set_appended_to_subtracted_from_and_unset(
     admin: AdminClient, name: str
 ) -> None:
-    only(admin.create_topics([NewTopic(name, 1, 1)]))
+    created(admin, NewTopic(name, 1, 1))
 
     def alter(key: str, operation: AlterConfigOpType, value: str | None = None) -> None:
         entry = ConfigEntry(key, value, incremental_operation=operation)
@@ -169,7 +174,7 @@ def test_what_only_clients_know_is_no_config_of_a_topic_and_read_only_ones_stay(
     admin: AdminClient, name: str
 ) -> None:
     """All that the docs call a client's; and of a broker's what can be set at its start only."""
-    only(admin.create_topics([NewTopic(name, 1, 1)]))
+    created(admin, NewTopic(name, 1, 1))
 
     def refusal(resource_type: ResourceType, of: str, key: str) -> str:
         entry = ConfigEntry(key, "1", incremental_operation=AlterConfigOpType.SET)
@@ -197,7 +202,7 @@ def test_the_cluster_names_its_nodes(admin: AdminClient, bootstrap_servers: str)
 
 @pytest.mark.covers("S308")
 def test_a_preferred_leader_that_leads_needs_no_election(admin: AdminClient, name: str) -> None:
-    only(admin.create_topics([NewTopic(name, 1, 1)]))
+    created(admin, NewTopic(name, 1, 1))
     partition = TopicPartition(name, 0)
     answers = admin.elect_leaders(ElectionType.PREFERRED, [partition]).result(TIMEOUT_S)
     assert answers[partition].code() == KafkaError.ELECTION_NOT_NEEDED
