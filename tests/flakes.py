@@ -21,7 +21,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.fuzz.progress import code_hash
+from tests.fuzz.progress import code_hash, save
 from tests.house.lint import ROOT
 
 FOLDER = ROOT / "build" / "flakes"
@@ -48,12 +48,6 @@ class Runs(msgspec.Struct, kw_only=True):
         self.count = count
         for name in failed:
             self.failed[name] = self.failed.get(name, 0) + 1
-
-    def save(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_suffix(".new")
-        new.write_bytes(msgspec.json.encode(self))
-        os.replace(new, path)
 
     def resumed(self, path: Path) -> Runs:
         """The runs in the file. Raises SystemExit if they are of other tests or code."""
@@ -122,7 +116,7 @@ def main() -> int:
             arguments.tests, arguments.workers, folder / f"run-{number}", marked
         )
         runs.add(count, failed)
-        runs.save(path)
+        save(runs, path)
         took, load = time.monotonic() - started, os.getloadavg()[1]
         print(
             f"run {number} of {arguments.runs}: {count} tests, {len(failed)} failed, "

@@ -15,6 +15,7 @@ from tests.fuzz.work import (
     WORK_MS_MAX,
     Broken,
     check_memory,
+    check_steps,
     check_work,
     quick_ms,
 )
@@ -58,6 +59,24 @@ class Target:
     def cost(self) -> int:
         """How many inputs one call of `check` counts as: a session has many requests."""
         return 1
+
+
+class SessionTarget(Target):
+    """A target whose input is a session's number in eight bytes. Subclasses override `run`."""
+
+    judges_itself = True
+
+    def draw(self, number: int) -> bytes:
+        return number.to_bytes(8, "big")
+
+    def check(self, data: bytes) -> None:
+        if len(data) == 8:
+            seed = int.from_bytes(data, "big")
+            check_steps(lambda: self.run(seed))
+
+    def run(self, seed: int) -> dict[str, float]:
+        """Run a session; returns the CPU time of each step, in ms. Raises Broken."""
+        raise NotImplementedError
 
 
 class Finding(NamedTuple):

@@ -47,12 +47,8 @@ class Progress(msgspec.Struct, kw_only=True):
         self.batches += 1
 
     def save(self, path: Path | None = None) -> None:
-        """Replace the file: a run that is killed meanwhile leaves the one before."""
-        path = path or FILE
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_suffix(".new")
-        new.write_bytes(msgspec.json.encode(self))
-        os.replace(new, path)
+        """As the function `save`."""
+        save(self, path or FILE)
 
     def resumed(self, path: Path | None = None) -> Progress:
         """The progress of this run in the file. Raises ValueError if that is another run."""
@@ -68,6 +64,14 @@ class Progress(msgspec.Struct, kw_only=True):
                 what = {"names": "targets", "code": "code, which has changed"}.get(name, name)
                 raise ValueError(f"{path} is a run of other {what}")
         return saved
+
+
+def save(progress: msgspec.Struct, path: Path) -> None:
+    """Replace the file: a run that is killed meanwhile leaves the one before."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    new.write_bytes(msgspec.json.encode(progress))
+    os.replace(new, path)
 
 
 def code_hash(root: Path = ROOT, folders: tuple[str, ...] = CODE) -> str:

@@ -40,12 +40,12 @@ from mockbroker_protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from tests.fuzz.engine import Target
+from tests.fuzz.engine import SessionTarget
 from tests.fuzz.targets.drawn_requests import RequestDrawer
 from tests.fuzz.targets.sessions import versions
 from tests.fuzz.targets.virtual_cluster import with_cluster
 from tests.fuzz.targets.wire import Client
-from tests.fuzz.work import Broken, check_steps
+from tests.fuzz.work import Broken
 
 REQUESTS = 6
 ELEMENTS = 1_000
@@ -58,22 +58,16 @@ TOPICS = (
 ANSWER_S = 60.0  # of virtual time: a long answer is made in slices
 
 
-class Arrays(Target):
+class Arrays(SessionTarget):
     """An input is a number in eight bytes."""
 
     name = "arrays"
-    judges_itself = True
 
     def cost(self) -> int:
         return 10 * REQUESTS
 
-    def draw(self, number: int) -> bytes:
-        return number.to_bytes(8, "big")
-
-    def check(self, data: bytes) -> None:
-        if len(data) == 8:
-            seed = int.from_bytes(data, "big")
-            check_steps(lambda: run(seed))
+    def run(self, seed: int) -> dict[str, float]:
+        return run_session(seed)
 
 
 class Stopwatch(trio.abc.Instrument):
@@ -93,7 +87,7 @@ class Stopwatch(trio.abc.Instrument):
             self.longest_ms = max(self.longest_ms, took_ms)
 
 
-def run(seed: int) -> dict[str, float]:
+def run_session(seed: int) -> dict[str, float]:
     """Send the requests of a seed; returns the longest work for each, in ms. Raises Broken."""
     config = ServerConfig(
         brokers=1,

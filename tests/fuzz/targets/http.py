@@ -34,7 +34,7 @@ from mockbroker_protocol import ApiKey
 from mockbroker_protocol.exceptions import DecodeError, EncodeError
 from mockbroker_protocol.framing import request_frame
 from mockbroker_protocol.headers import RequestHeader
-from tests.fuzz.engine import Target
+from tests.fuzz.engine import SessionTarget
 from tests.fuzz.mutate import mutated
 from tests.fuzz.targets.drawn_data import TEXTS, anything, changed, drawn
 from tests.fuzz.targets.drawn_requests import RequestDrawer
@@ -42,7 +42,7 @@ from tests.fuzz.targets.sessions import versions
 from tests.fuzz.targets.texts import PLAN, RULE
 from tests.fuzz.targets.virtual_cluster import with_cluster
 from tests.fuzz.targets.wire import Client
-from tests.fuzz.work import Broken, check_steps
+from tests.fuzz.work import Broken
 
 STEPS = 60
 ANSWER_S = 5.0
@@ -51,24 +51,17 @@ NAMES = ("orders", "f1", "f2", "p", "g", "1", "0", "2", "-1", "classic", "a", "1
 NOT_CALLED = ("/stream", "/v1/clock", "/v1/quiescence")
 
 
-class Http(Target):
+class Http(SessionTarget):
     """An input is a number in eight bytes."""
 
     name = "http"
     modules = ("mockbroker.admin", "mockbroker.core.faults", "mockbroker.exchange")
-    judges_itself = True
 
     def cost(self) -> int:
         return STEPS
 
-    def draw(self, number: int) -> bytes:
-        return number.to_bytes(8, "big")
-
-    def check(self, data: bytes) -> None:
-        if len(data) != 8:
-            return
-        seed = int.from_bytes(data, "big")
-        check_steps(lambda: run_session(seed))
+    def run(self, seed: int) -> dict[str, float]:
+        return run_session(seed)
 
 
 def run_session(seed: int) -> dict[str, float]:

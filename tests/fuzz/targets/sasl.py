@@ -29,11 +29,11 @@ from mockbroker_protocol.messages.metadata import MetadataRequest
 from mockbroker_protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from mockbroker_protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.core.security.sasl.scram_client import ScramClient
-from tests.fuzz.engine import Target
+from tests.fuzz.engine import SessionTarget
 from tests.fuzz.mutate import amplified, mutated
 from tests.fuzz.targets.virtual_cluster import with_cluster
 from tests.fuzz.targets.wire import Client
-from tests.fuzz.work import Broken, check_steps
+from tests.fuzz.work import Broken
 
 CONNECTIONS = 25
 STEPS = 4  # of a connection, on average
@@ -44,24 +44,17 @@ USER, PASSWORD = "alice", "secret"
 _SIZE = struct.Struct(">i")
 
 
-class Sasl(Target):
+class Sasl(SessionTarget):
     """An input is a number in eight bytes."""
 
     name = "sasl"
     modules = ("mockbroker.core.security.sasl", "mockbroker.server.security.connections")
-    judges_itself = True
 
     def cost(self) -> int:
         return CONNECTIONS * STEPS
 
-    def draw(self, number: int) -> bytes:
-        return number.to_bytes(8, "big")
-
-    def check(self, data: bytes) -> None:
-        if len(data) != 8:
-            return
-        seed = int.from_bytes(data, "big")
-        check_steps(lambda: run_session(seed))
+    def run(self, seed: int) -> dict[str, float]:
+        return run_session(seed)
 
 
 def run_session(seed: int) -> dict[str, float]:

@@ -32,11 +32,11 @@ from mockbroker_protocol.framing import request_frame
 from mockbroker_protocol.headers import RequestHeader
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
 from mockbroker_protocol.messages.metadata import MetadataRequest
-from tests.fuzz.engine import Target
+from tests.fuzz.engine import SessionTarget
 from tests.fuzz.mutate import mutated
 from tests.fuzz.targets.virtual_cluster import errors_logged, first_of
 from tests.fuzz.targets.wire import Client
-from tests.fuzz.work import Broken, check_steps
+from tests.fuzz.work import Broken
 
 CONNECTIONS = 40
 CANARY_EVERY = 10
@@ -51,31 +51,24 @@ LISTENERS = (
 VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
 USERS = ("alice", "a,b=c+d\\#", "ü\n", " ", "x" * 64)
 ALERT, CHANGE_CIPHER_SPEC, HANDSHAKE, APPLICATION_DATA = 21, 20, 22, 23
+GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
 _HEADER = Struct(">BHH")  # type, version and length
 
 Change = Callable[[random.Random, bytes], list[bytes]]
 
 
-class Tls(Target):
+class Tls(SessionTarget):
     """An input is a number in eight bytes."""
 
     name = "tls"
     modules = ("mockbroker.server.security.tls_transport", "mockbroker.server.security.connections")
-    judges_itself = True
 
     def cost(self) -> int:
         return CONNECTIONS
 
-    def draw(self, number: int) -> bytes:
-        return number.to_bytes(8, "big")
-
-    def check(self, data: bytes) -> None:
-        if len(data) != 8:
-            return
-        seed = int.from_bytes(data, "big")
+    def run(self, seed: int) -> dict[str, float]:
         with tempfile.TemporaryDirectory() as folder:
-            authority = Authority(Path(folder))
-            check_steps(lambda: run_session(seed, authority))
+            return run_session(seed, Authority(Path(folder)))
 
 
 def run_session(seed: int, authority: Authority) -> dict[str, float]:
@@ -130,8 +123,7 @@ class _Session:
                     if not await client.wait(ANSWER_S):
                         raise Broken(f"neither an answer nor an end: {what}")
                 await stream.farewell()
-            if not await stream.ended():
-                raise Broken(f"no end: {what}")
+            await stream.end()
         finally:
             stream.reset()
         self.took[what] = (time.thread_time() - started) * 1000
@@ -151,10 +143,8 @@ class _Session:
         user: str | None,
         changed: Callable[[int, bytes], list[bytes] | None],
     ) -> TlsStream:
-        sock = trio.socket.socket()
-        sock.setsockopt(trio.socket.IPPROTO_TCP, trio.socket.TCP_NODELAY, True)
-        await sock.connect(self._server.cluster.brokers[1].endpoints[listener])
-        return TlsStream(sock, self._context(version, user), changed)
+        stream = await trio.open_tcp_stream(*self._server.cluster.brokers[1].endpoints[listener])
+        return TlsStream(stream, self._context(version, user), changed)
 
     def _context(self, version: ssl.TLSVersion, user: str | None) -> ssl.SSLContext:
         context = self._contexts.get((version, user))
@@ -173,8 +163,7 @@ class _Session:
             raise Broken("the canary's handshake fails")
         await Client(stream).answer_to(ApiKey.METADATA, 12, MetadataRequest())
         await stream.farewell()
-        if not await stream.ended():
-            raise Broken("the canary's connection does not end")
+        await stream.end()
         stream.reset()
 
 
@@ -185,11 +174,11 @@ class TlsStream:
 
     def __init__(
         self,
-        sock: trio.socket.SocketType,
+        stream: trio.SocketStream,
         context: ssl.SSLContext,
         changed: Callable[[int, bytes], list[bytes] | None],
     ) -> None:
-        self._socket = sock
+        self._stream = stream
         self._changed = changed
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname="127.0.0.1")
@@ -235,27 +224,24 @@ class TlsStream:
             self._tls.unwrap()
         await self._flush()
 
-    async def ended(self) -> bool:
-        """Half close, and wait for the end of the connection; returns whether it came."""
-        self._half_close()
-        with trio.move_on_after(ANSWER_S):
-            while await self._feed():
-                pass
-            return True
-        return False
+    async def end(self) -> None:
+        """Half close, and wait for the end of the connection. Raises Broken if none comes."""
+        await self._half_close()
+        while await self._feed():
+            pass
 
     def reset(self) -> None:
-        self._socket.close()
+        self._stream.socket.close()
 
     async def _feed(self) -> int:
         with trio.move_on_after(ANSWER_S):
             try:
-                data = await self._socket.recv(1 << 16)
-            except OSError:
+                data = await self._stream.receive_some(1 << 16)
+            except GONE:
                 return 0
             self._incoming.write(data)
             return len(data)
-        raise Broken("neither an answer nor an end of the handshake")
+        raise Broken("the broker neither sends anything nor ends the connection")
 
     async def _flush(self) -> None:
         for record in _records(self._outgoing.read()):
@@ -265,17 +251,17 @@ class TlsStream:
                 return
             for piece in [record] if pieces is None else pieces:
                 try:
-                    await self._socket.send(piece)
-                except OSError:
+                    await self._stream.send_all(piece)
+                except GONE:
                     return
             if pieces is not None:
-                self._half_close()
+                await self._half_close()
 
-    def _half_close(self) -> None:
+    async def _half_close(self) -> None:
         if not self._is_half_closed:
             self._is_half_closed = True
-            with suppress(OSError):  # the other side has closed
-                self._socket.shutdown(trio.socket.SHUT_WR)
+            with suppress(*GONE):  # the other side has closed
+                await self._stream.send_eof()
 
 
 def _frame(key: ApiKey, version: int) -> bytes:
