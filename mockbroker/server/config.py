@@ -7,9 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mockbroker.core.brokers.broker import BrokerSpec
+from mockbroker.core.configs.defs import BROKER_CONFIGS, ConfigValue
 from mockbroker.core.configs.differences import strict_configs
+from mockbroker.core.configs.values import unknown_broker_config
+from mockbroker.core.errors import ConfigError
 from mockbroker.core.journal.journal import BYTES_MAX as JOURNAL_BYTES_MAX
 from mockbroker.core.journal.reader_positions import Overflow
+from mockbroker.core.validation import nearest
 
 NODE_ID_MAX = 2**31 - 1
 PORT_MAX = 65535
@@ -149,15 +153,20 @@ class ServerConfig:
             configs.setdefault("sasl.enabled.mechanisms", ",".join(SASL_MECHANISMS))
         return configs
 
-    def listener_configs(self, listener: ListenerSpec) -> dict[str, str]:
-        """The configs of `listener` alone, by the names of the broker configs."""
+    def listener_configs(self, listener: ListenerSpec) -> dict[str, ConfigValue]:
+        """The configs of `listener` alone, by the names of the broker configs. Raises ConfigError
+        for a wrong one.
+        """
         prefix = f"{_LISTENER_PREFIX}{listener.name.lower()}."
         prefixed = {
             name.removeprefix(prefix): value
             for name, value in self.configs.items()
             if name.startswith(prefix)
         }
-        return {**prefixed, **listener.configs}
+        return {
+            name: _listener_config(prefix, name, text)
+            for name, text in {**prefixed, **listener.configs}.items()
+        }
 
     def specs(self) -> list[BrokerSpec]:
         """The brokers. Raises ServerError for conflicting ids, racks or ports, or numbers that are
@@ -187,7 +196,10 @@ class ServerConfig:
         return [BrokerSpec(node_id, rack) for node_id, rack in zip(ids, racks, strict=True)]
 
     def _check_listeners(self, brokers: int) -> None:
-        """Raises ServerError for two listeners with one name or port."""
+        """Raises ServerError for two listeners with one name or port, and ConfigError for a wrong
+        config of one.
+        """
+        self._check_listener_configs()
         names: set[str] = set()
         taken: dict[tuple[str, int], str] = {}
         for listener in self.listeners:
@@ -222,3 +234,30 @@ class ServerConfig:
                         f"listeners {other} and {listener.name} both want port {port}: each takes"
                         f" {brokers} ports in a row, one for each broker"
                     )
+
+    def _check_listener_configs(self) -> None:
+        """Raises ConfigError for a config of a listener that is wrong or has no listener."""
+        known = [listener.name.lower() for listener in self.listeners]
+        for name in self.configs:
+            if name.startswith(_LISTENER_PREFIX):
+                wanted = name.removeprefix(_LISTENER_PREFIX).partition(".")[0]
+                if wanted not in known:
+                    raise ConfigError(
+                        name, f"there is no listener {wanted!r}{nearest(wanted, known)}"
+                    )
+        for listener in self.listeners:
+            self.listener_configs(listener)
+
+
+def _listener_config(prefix: str, name: str, text: str) -> ConfigValue:
+    """The value of a config of one listener. Raises ConfigError."""
+    # Kafka allows some for one mechanism: scram-sha-256.connections.max.reauth.ms.
+    mechanism, dot, rest = name.partition(".")
+    plain = rest if dot and mechanism.upper() in SASL_MECHANISMS else name
+    definition = BROKER_CONFIGS.get(plain)
+    if definition is None:
+        raise ConfigError(prefix + name, unknown_broker_config(plain))
+    try:
+        return definition.parse(text)
+    except ConfigError as error:
+        raise ConfigError(prefix + name, error.reason) from None

@@ -24,6 +24,7 @@ from mockbroker.core.configs.differences import INITIAL_REBALANCE, STREAMS_INITI
 from mockbroker.core.errors import ConfigError
 from mockbroker.core.log.segments import RollLimits
 from mockbroker.core.security.authorizer import CONFIGS as AUTHORIZER_CONFIGS
+from mockbroker.core.validation import nearest
 
 MS_PER_UNIT = {"minutes": 60_000, "hours": 3_600_000}
 
@@ -71,6 +72,11 @@ class Synonym(NamedTuple):
     source: ConfigSource
 
 
+def unknown_broker_config(name: str) -> str:
+    """Why `name` is refused, with the nearest name of Kafka's broker configs and our own."""
+    return f"no broker config has this name{nearest(name, BROKER_CONFIGS, listed=False)}"
+
+
 def check_static(overrides: Mapping[str, str]) -> dict[str, str]:
     """Check the broker configs of a start. Raises ConfigError for the first invalid key."""
     for key, text in overrides.items():
@@ -81,7 +87,7 @@ def check_static(overrides: Mapping[str, str]) -> dict[str, str]:
             if key in TOPIC_SYNONYMS:
                 hint = f"a topic config; for its default set {TOPIC_SYNONYMS[key][0]}"
                 raise ConfigError(key, hint)
-            raise ConfigError(key, "no broker config of Kafka 4.3 has this name")
+            raise ConfigError(key, unknown_broker_config(key))
         if key in STRUCTURAL:
             raise ConfigError(key, "set by the cluster itself, not by a config")
         definition.parse(text)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mockbroker.core.configs.defs import BROKER_CONFIGS
+from mockbroker.core.configs.defs import BROKER_CONFIGS, ConfigValue
 from mockbroker.core.errors import ConfigError
 from mockbroker.core.quotas.rates import WindowedRate, Windows
 from mockbroker.server.network.descriptors import DESCRIPTORS, descriptors_for_clients
@@ -40,7 +40,7 @@ class ListenerQuota:
     outrank them.
     """
 
-    def __init__(self, quotas: ConnectionQuotas, name: str, own: Mapping[str, str]) -> None:
+    def __init__(self, quotas: ConnectionQuotas, name: str, own: Mapping[str, ConfigValue]) -> None:
         self.name = name
         self.gate = PauseGate()
         self.count = 0
@@ -48,9 +48,7 @@ class ListenerQuota:
         self.rate: WindowedRate | None = None
         self.prefix = f"listener.name.{name.lower()}."
         self._quotas = quotas
-        self._own = {
-            limit: int(own[limit]) for limit in (MAX_CONNECTIONS, CREATION_RATE) if limit in own
-        }
+        self._own = own
 
     def limit(self, name: str) -> int:
         """The listener's limit: its own, or that of the broker."""
@@ -63,7 +61,7 @@ class ListenerQuota:
             if isinstance(value, int):
                 return value
         own = self._own.get(name)
-        return self._quotas.limit(name) if own is None else own
+        return own if isinstance(own, int) else self._quotas.limit(name)
 
     def full_by(self) -> str | None:
         """The limit that lets the listener accept no connection now, if any."""
@@ -90,14 +88,9 @@ class ConnectionQuotas:
         self._rate: WindowedRate | None = None
         cluster.configs.on_changed.append(self._adjust)
 
-    def add_listener(self, name: str, own: Mapping[str, str]) -> ListenerQuota:
-        """A listener of the broker with its own configs. Raises ConfigError for a wrong one."""
-        parsed = {
-            limit: str(BROKER_CONFIGS[limit].parse(own[limit]))
-            for limit in (MAX_CONNECTIONS, CREATION_RATE)
-            if limit in own
-        }
-        quota = self._listeners[name] = ListenerQuota(self, name, parsed)
+    def add_listener(self, name: str, own: Mapping[str, ConfigValue]) -> ListenerQuota:
+        """A listener of the broker with its own configs."""
+        quota = self._listeners[name] = ListenerQuota(self, name, own)
         return quota
 
     def gate(self, listener: str) -> PauseGate:

@@ -24,6 +24,7 @@ from mockbroker.server.network.throttling import sleep_ms
 if TYPE_CHECKING:
     from mockbroker.core.brokers.broker import Broker
     from mockbroker.core.cluster import Cluster
+    from mockbroker.core.configs.defs import ConfigValue
     from mockbroker.server.network.acceptor import (
         AcceptedTransport,
         Acceptor,
@@ -83,7 +84,7 @@ class SocketServer:
         connect: Connect,
         stats: Stats,
         trace: Trace | None,
-        listener_configs: Callable[[ListenerSpec], Mapping[str, str]],
+        listener_configs: Callable[[ListenerSpec], Mapping[str, ConfigValue]],
     ) -> None:
         self.cluster = cluster
         self.broker = broker

@@ -11,12 +11,12 @@ import shutil
 import socket
 import ssl
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mockbroker.core.configs.defs import BROKER_CONFIGS, ConfigValue
+from mockbroker.core.configs.defs import ConfigValue
 from mockbroker.core.errors import ConfigError
 from mockbroker.core.security.principals import PrincipalMapper
 from mockbroker.core.security.sasl.authenticator import Authenticator
@@ -44,18 +44,12 @@ TOKEN_KEY = "tokens.key"  # noqa: S105 - the name of a file
 class ListenerConfigs:
     """The present broker configs of one listener: its own outrank the cluster's."""
 
-    def __init__(self, listener: ListenerSpec, own: dict[str, str], cluster: Cluster) -> None:
+    def __init__(
+        self, listener: ListenerSpec, own: Mapping[str, ConfigValue], cluster: Cluster
+    ) -> None:
         self.listener = listener
         self._cluster = cluster
-        self._own: dict[str, ConfigValue] = {}
-        for name, text in own.items():
-            # Kafka allows some for one mechanism: scram-sha-256.connections.max.reauth.ms.
-            mechanism, dot, rest = name.partition(".")
-            plain = rest if dot and mechanism.upper() in SASL_MECHANISMS else name
-            definition = BROKER_CONFIGS.get(plain)
-            if definition is None:
-                raise ConfigError(name, "no broker config of Kafka 4.3 has this name")
-            self._own[name] = definition.parse(text)
+        self._own = own
 
     def own(self, name: str) -> ConfigValue:
         """The listener's own value; None without one."""

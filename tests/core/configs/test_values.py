@@ -16,6 +16,12 @@ def sources(configs: ClusterConfigs, name: str, node_id: int | None = None) -> l
     ("overrides", "key", "hint"),
     [
         ({"no.such": "1"}, "no.such", "no broker config"),
+        ({"num.partition": "1"}, "num.partition", "did you mean 'num.partitions'?"),
+        (
+            {"mockbroker.admin.streams.mx": "1"},
+            "mockbroker.admin.streams.mx",
+            "did you mean 'mockbroker.admin.streams.max'?",
+        ),
         ({"retention.ms": "1"}, "retention.ms", "log.retention.ms"),
         ({"num.partitions": "none"}, "num.partitions", "number"),
         ({"num.partitions": "0"}, "num.partitions", "Value must be at least 1"),

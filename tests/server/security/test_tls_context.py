@@ -26,7 +26,8 @@ def made(tmp_path: Path, protocol: str = "SSL", **configs: str) -> tuple[ssl.SSL
     config = ServerConfig(brokers=1, listeners=(listener,), security_directory=tmp_path / "files")
     cluster = Cluster(seed=1, configs=config.broker_configs())
     security = Security(config, cluster)
-    return server_context(security, ListenerConfigs(listener, own, cluster)), security
+    settings = ListenerConfigs(listener, config.listener_configs(listener), cluster)
+    return server_context(security, settings), security
 
 
 def handshake(server: ssl.SSLContext, ca: Path) -> ssl.SSLObject:
