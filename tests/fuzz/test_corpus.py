@@ -9,7 +9,7 @@ from tests.fuzz.engine import judged
 from tests.fuzz.targets.all import TARGETS
 from tests.fuzz.work import WORK_MS_MAX, slowness
 
-FEW = {"sessions": 3, "sasl": 2, "http": 4, "arrays": 8}
+FEW = {"sessions": 3, "sasl": 2, "tls": 4, "http": 4, "arrays": 8}
 SOME = 200
 
 
