@@ -49,7 +49,21 @@ def new_topic(js: JsonLines, partitions: int = 1, **configs: str) -> str:
     name = unique("topic")
     configs = {key.replace("_", "."): value for key, value in configs.items()}
     assert js("create_topic", topic=name, partitions=partitions, replicas=1, configs=configs)
+    wait_until(lambda: is_served(js, name), what="leaders that serve the topic")
     return name
+
+
+def is_served(js: JsonLines, topic: str) -> bool:
+    """Whether a topic's leaders answer ListOffsets. A broker of Kafka is named as the leader a moment
+    before it is; a member of kafkajs that asks it meanwhile joins its group again.
+    """
+    try:
+        js("offsets", topic=topic)
+    except StepError as error:
+        if not str(error).startswith("NOT_LEADER_FOR_PARTITION"):
+            raise
+        return False
+    return True
 
 
 def values(*texts: str, partition: int = 0) -> list[Json]:
