@@ -54,8 +54,8 @@ def new_topic(js: JsonLines, partitions: int = 1, **configs: str) -> str:
 
 
 def is_served(js: JsonLines, topic: str) -> bool:
-    """Whether a topic's leaders answer ListOffsets. A broker of Kafka is named as the leader a moment
-    before it is; a member of kafkajs that asks it meanwhile joins its group again.
+    """Whether a topic's leaders answer ListOffsets. A broker of Kafka is named as the leader a
+    moment before it is; a member of kafkajs that asks it meanwhile joins its group again.
     """
     try:
         js("offsets", topic=topic)
