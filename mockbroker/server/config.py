@@ -9,7 +9,7 @@ from pathlib import Path
 from mockbroker.core.brokers.broker import BrokerSpec
 from mockbroker.core.configs.defs import BROKER_CONFIGS, ConfigValue
 from mockbroker.core.configs.differences import strict_configs
-from mockbroker.core.configs.values import unknown_broker_config
+from mockbroker.core.configs.values import LISTENER_PREFIX, unknown_broker_config
 from mockbroker.core.errors import ConfigError
 from mockbroker.core.journal.journal import BYTES_MAX as JOURNAL_BYTES_MAX
 from mockbroker.core.journal.reader_positions import Overflow
@@ -24,7 +24,6 @@ PARTITIONS_MAX = 100_000
 META_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104 - they are refused
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
-_LISTENER_PREFIX = "listener.name."
 
 
 class ServerError(Exception):
@@ -69,6 +68,11 @@ class ListenerSpec:
             port=self.port and self.port + index,
             advertised_port=None if advertised is None else advertised + index,
         )
+
+    @property
+    def config_prefix(self) -> str:
+        """What the names of its own configs begin with among those of the cluster."""
+        return f"{LISTENER_PREFIX}{self.name.lower()}."
 
     @property
     def is_tls(self) -> bool:
@@ -146,7 +150,7 @@ class ServerConfig:
 
     def broker_configs(self) -> dict[str, str]:
         """The broker configs without those of single listeners."""
-        given = {n: v for n, v in self.configs.items() if not n.startswith(_LISTENER_PREFIX)}
+        given = {n: v for n, v in self.configs.items() if not n.startswith(LISTENER_PREFIX)}
         configs = {**(strict_configs() if self.strict else {}), **given}
         if any(listener.is_sasl for listener in self.listeners):
             # Kafka's default is GSSAPI, which needs a Kerberos server.
@@ -157,7 +161,7 @@ class ServerConfig:
         """The configs of `listener` alone, by the names of the broker configs. Raises ConfigError
         for a wrong one.
         """
-        prefix = f"{_LISTENER_PREFIX}{listener.name.lower()}."
+        prefix = listener.config_prefix
         prefixed = {
             name.removeprefix(prefix): value
             for name, value in self.configs.items()
@@ -237,14 +241,12 @@ class ServerConfig:
 
     def _check_listener_configs(self) -> None:
         """Raises ConfigError for a config of a listener that is wrong or has no listener."""
-        known = [listener.name.lower() for listener in self.listeners]
+        prefixes = tuple(listener.config_prefix for listener in self.listeners)
         for name in self.configs:
-            if name.startswith(_LISTENER_PREFIX):
-                wanted = name.removeprefix(_LISTENER_PREFIX).partition(".")[0]
-                if wanted not in known:
-                    raise ConfigError(
-                        name, f"there is no listener {wanted!r}{nearest(wanted, known)}"
-                    )
+            if name.startswith(LISTENER_PREFIX) and not name.startswith(prefixes):
+                wanted = name.removeprefix(LISTENER_PREFIX).partition(".")[0]
+                known = [listener.name.lower() for listener in self.listeners]
+                raise ConfigError(name, f"there is no listener {wanted!r}{nearest(wanted, known)}")
         for listener in self.listeners:
             self.listener_configs(listener)
 

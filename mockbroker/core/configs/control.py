@@ -20,6 +20,7 @@ from mockbroker.core.configs.defs import (
     ConfigValue,
     UpdateMode,
 )
+from mockbroker.core.configs.values import LISTENER_PREFIX
 from mockbroker.core.errors import ApiError, ConfigError
 from mockbroker.core.patterns import InvalidPatternError, compile_pattern
 from mockbroker_protocol import ErrorCode
@@ -179,7 +180,6 @@ def _check_client_pattern(pattern: str) -> None:
 # -- brokers
 # -------------------------------------------------------------------------------------------
 
-_LISTENER_PREFIX = "listener.name."
 # Configs of one listener, with that prefix (DynamicBrokerConfig.DYNAMIC_SECURITY_CONFIGS).
 _LISTENER_SECURITY = tuple(
     f"ssl.{name}"
@@ -238,7 +238,7 @@ def check_broker_configs(
             [
                 name
                 for name in overrides
-                if name.startswith(_LISTENER_PREFIX)
+                if name.startswith(LISTENER_PREFIX)
                 or (name in known and known[name].mode is UpdateMode.PER_BROKER)
             ],
             "Cannot update these configs at default cluster level, broker id must be specified",

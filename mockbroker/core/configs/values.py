@@ -26,6 +26,9 @@ from mockbroker.core.log.segments import RollLimits
 from mockbroker.core.security.authorizer import CONFIGS as AUTHORIZER_CONFIGS
 from mockbroker.core.validation import nearest
 
+LISTENER_PREFIX = "listener.name."
+"""`listener.name.NAME.CONFIG` is the config of one listener; its name is in small letters."""
+
 MS_PER_UNIT = {"minutes": 60_000, "hours": 3_600_000}
 
 # The replication factors of internal topics; in a smaller cluster they are the broker count.

@@ -24,6 +24,7 @@ from mockbroker.server.network.pause_gate import PauseGate
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
+    from mockbroker.server.config import ListenerSpec
     from mockbroker.server.network.acceptor import AcceptedTransport
     from mockbroker.server.network.stats import Stats
 
@@ -40,13 +41,15 @@ class ListenerQuota:
     outrank them.
     """
 
-    def __init__(self, quotas: ConnectionQuotas, name: str, own: Mapping[str, ConfigValue]) -> None:
-        self.name = name
+    def __init__(
+        self, quotas: ConnectionQuotas, listener: ListenerSpec, own: Mapping[str, ConfigValue]
+    ) -> None:
+        self.name = listener.name
         self.gate = PauseGate()
         self.count = 0
         self.shut_until_ms = 0
         self.rate: WindowedRate | None = None
-        self.prefix = f"listener.name.{name.lower()}."
+        self.prefix = listener.config_prefix
         self._quotas = quotas
         self._own = own
 
@@ -88,10 +91,9 @@ class ConnectionQuotas:
         self._rate: WindowedRate | None = None
         cluster.configs.on_changed.append(self._adjust)
 
-    def add_listener(self, name: str, own: Mapping[str, ConfigValue]) -> ListenerQuota:
-        """A listener of the broker with its own configs."""
-        quota = self._listeners[name] = ListenerQuota(self, name, own)
-        return quota
+    def add_listener(self, listener: ListenerSpec, own: Mapping[str, ConfigValue]) -> None:
+        """Count the connections of a listener, which has these configs of its own."""
+        self._listeners[listener.name] = ListenerQuota(self, listener, own)
 
     def gate(self, listener: str) -> PauseGate:
         """The gate of a listener."""

@@ -91,7 +91,7 @@ class SocketServer:
         self.gate = PauseGate()  # shut while the broker is paused: nothing is read or answered
         self._quotas = ConnectionQuotas(cluster, broker.node_id, stats)
         for listener in listeners:
-            self._quotas.add_listener(listener.name, listener_configs(listener))
+            self._quotas.add_listener(listener, listener_configs(listener))
         memory = cluster.config_int(REQUEST_MEMORY)
         self.request_memory = RequestMemory(memory, stats) if memory >= 0 else None
         self.stats = stats

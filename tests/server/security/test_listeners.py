@@ -83,11 +83,17 @@ def test_a_listeners_own_configs_outrank_the_clusters():
 
 
 def test_configs_with_a_listeners_prefix_are_its_own():
-    listeners = (TLS, ListenerSpec("other"))
-    configs = {"listener.name.t.ssl.client.auth": "required", "num.partitions": "3"}
+    listeners = (TLS, ListenerSpec("other"), ListenerSpec("with.dots"))
+    configs = {
+        "listener.name.t.ssl.client.auth": "required",
+        "listener.name.with.dots.max.connections": "4",
+        "num.partitions": "3",
+    }
     config = ServerConfig(brokers=1, listeners=listeners, configs=configs)
     assert config.listener_configs(listeners[0]) == {"ssl.client.auth": "required"}
     assert config.listener_configs(listeners[1]) == {}
+    assert config.listener_configs(listeners[2]) == {"max.connections": 4}
+    assert len(config.specs()) == 1
     assert config.broker_configs() == {"num.partitions": "3"}
 
 
