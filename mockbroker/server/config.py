@@ -165,12 +165,19 @@ class ServerConfig:
         prefixed = {
             name.removeprefix(prefix): value
             for name, value in self.configs.items()
-            if name.startswith(prefix)
+            if self._prefix_of(name) == prefix
         }
         return {
             name: _listener_config(prefix, name, text)
             for name, text in {**prefixed, **listener.configs}.items()
         }
+
+    def _prefix_of(self, name: str) -> str | None:
+        """The prefix of the listener that a config belongs to, if there is one. Names of listeners
+        may have dots: beside a listener `a` the configs of `a.b` are not its own.
+        """
+        prefixes = (listener.config_prefix for listener in self.listeners)
+        return max(filter(name.startswith, prefixes), key=len, default=None)
 
     def specs(self) -> list[BrokerSpec]:
         """The brokers. Raises ServerError for conflicting ids, racks or ports, or numbers that are
@@ -204,12 +211,14 @@ class ServerConfig:
         config of one.
         """
         self._check_listener_configs()
-        names: set[str] = set()
+        names: dict[str, str] = {}
         taken: dict[tuple[str, int], str] = {}
         for listener in self.listeners:
-            if listener.name in names:
-                raise ServerError(f"two listeners are called {listener.name}")
-            names.add(listener.name)
+            same = names.get(listener.config_prefix)
+            if same is not None:
+                hint = "" if same == listener.name else f" (case does not tell it from {same})"
+                raise ServerError(f"two listeners are called {listener.name}{hint}")
+            names[listener.config_prefix] = listener.name
             if (listener.advertised_host or listener.host) in META_ADDRESSES:
                 raise ServerError(
                     f"listener {listener.name}: advertised.listeners cannot use the nonroutable "
@@ -241,9 +250,8 @@ class ServerConfig:
 
     def _check_listener_configs(self) -> None:
         """Raises ConfigError for a config of a listener that is wrong or has no listener."""
-        prefixes = tuple(listener.config_prefix for listener in self.listeners)
         for name in self.configs:
-            if name.startswith(LISTENER_PREFIX) and not name.startswith(prefixes):
+            if name.startswith(LISTENER_PREFIX) and self._prefix_of(name) is None:
                 wanted = name.removeprefix(LISTENER_PREFIX).partition(".")[0]
                 known = [listener.name.lower() for listener in self.listeners]
                 raise ConfigError(name, f"there is no listener {wanted!r}{nearest(wanted, known)}")

@@ -97,6 +97,16 @@ def test_configs_with_a_listeners_prefix_are_its_own():
     assert config.broker_configs() == {"num.partitions": "3"}
 
 
+@pytest.mark.parametrize("names", [("a", "a.b"), ("a.b", "a")])
+def test_a_config_belongs_to_the_listener_with_the_longest_prefix(names):
+    configs = {"listener.name.a.b.max.connections": "4", "listener.name.a.max.connections": "5"}
+    listeners = tuple(map(ListenerSpec, names))
+    config = ServerConfig(brokers=1, listeners=listeners, configs=configs)
+    own = {each.name: config.listener_configs(each) for each in listeners}
+    assert own == {"a": {"max.connections": 5}, "a.b": {"max.connections": 4}}
+    assert len(config.specs()) == 1
+
+
 @pytest.mark.parametrize(
     ("protocol", "configs", "message"),
     [
@@ -145,7 +155,11 @@ def test_an_unknown_security_protocol_is_said():
 @pytest.mark.parametrize(
     ("listeners", "message"),
     [
-        ((ListenerSpec("A"), ListenerSpec("A")), "two listeners are called A"),
+        ((ListenerSpec("A"), ListenerSpec("A")), "two listeners are called A$"),
+        (
+            (ListenerSpec("A"), ListenerSpec("a")),
+            r"two listeners are called a \(case does not tell it from A\)",
+        ),
         (
             (ListenerSpec("A", port=9092), ListenerSpec("B", port=9094)),
             "listeners A and B both want port 9094",
