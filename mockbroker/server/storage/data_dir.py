@@ -9,7 +9,7 @@ A frame has all that changed since the one before, so wherever the file ends, th
 was at one moment. Nothing in the directory changes until the stored cluster is running (`follow`).
 
 When most of the file is out of date, a thread writes a new file from an image, whose bytes never
-change. Later changes are appended, and the new file replaces the old one.
+change. It copies the changes that are appended meanwhile, and the new file replaces the old one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import trio
 
@@ -287,14 +287,29 @@ class DataDir:
         image = recorder.full_image()
         path = self.directory / COMPACTED_FILE
         fd = -1
-        try:
-            fd, size = await trio.to_thread.run_sync(
-                lambda: begin_file(self._disk, path, image_frames(image))
+
+        def is_wanted() -> bool:
+            """Not if the cluster was replaced meanwhile, in another file."""
+            return (
+                generation == self.generation and not recorder.needs_image and self._error is None
             )
-            # The cluster may have been replaced meanwhile, in another file.
-            if generation == self.generation and not recorder.needs_image and self._error is None:
-                size += self._copy_rest(fd, begin)
-                self._switch_to(path, fd, size)
+
+        try:
+            with self._disk.read(self.path) as old:
+                fd, size = await trio.to_thread.run_sync(
+                    lambda: begin_file(self._disk, path, image_frames(image))
+                )
+                rest = self._size - begin
+                while is_wanted() and rest > COPY_BYTES:
+                    size += await trio.to_thread.run_sync(self._copy, old, fd, begin, rest)
+                    begin, former = begin + rest, rest
+                    rest = self._size - begin
+                    if rest > former // 2:
+                        break  # clients write about as fast as this copies
+                if is_wanted():
+                    # Everything waits for this last part, so that nothing is appended behind it.
+                    size += self._copy(old, fd, begin, rest)
+                    self._switch_to(path, fd, size)
         except (OSError, ServerError) as error:
             if fd == self._fd:
                 self._fail(_cannot_write(self.path, error))
@@ -304,15 +319,20 @@ class DataDir:
         finally:
             self._discard(path, fd)
 
-    def _copy_rest(self, fd: int, begin: int) -> int:
-        """Append the file from `begin` on to another one; returns the bytes copied."""
-        copied = 0
-        with self._disk.read(self.path) as old:
-            old.seek(begin)
-            while chunk := old.read(COPY_BYTES):
-                copied += self._disk.write(fd, [chunk])
+    def _copy(self, old: BinaryIO, fd: int, begin: int, size: int) -> int:
+        """Append `size` bytes of the old file, from `begin` on, and sync them; returns `size`.
+
+        Raises OSError, and ServerError if somebody has cut the file off.
+        """
+        old.seek(begin)
+        left = size
+        while left:
+            chunk = old.read(min(left, COPY_BYTES))
+            if not chunk:
+                raise ServerError(f"{self.path} is {left:,} bytes shorter than it was written")
+            left -= self._disk.write(fd, [chunk])
         self._disk.sync(fd)
-        return copied
+        return size
 
     def close(self) -> None:
         """Flush, sync, and unlock the directory. Idempotent."""

@@ -35,7 +35,12 @@ from mockbroker.server.config import ListenerSpec, ServerError
 from mockbroker.server.storage import data_dir as data_dirs
 from mockbroker.server.storage import lock as locks
 from mockbroker.server.storage.lock import Lock
-from mockbroker.server.storage.snapshot_files import FILE, Found, read_directory
+from mockbroker.server.storage.snapshot_files import (
+    COMPACTED_FILE,
+    FILE,
+    Found,
+    read_directory,
+)
 from mockbroker.server.storage.snapshots import read_snapshot
 from mockbroker_protocol.records import Record, iter_records, split_batches
 from tests.support.librdkafka import produce
@@ -579,3 +584,52 @@ def test_a_long_file_is_written_anew_while_clients_go_on(tmp_path, monkeypatch):
         assert [r.value for r in kafka.records("t")] == sent
         (again,) = kafka.records("again")[-1:]
         assert again.value == b"x" * 5000
+
+
+def test_clients_do_not_wait_for_the_copy_of_what_they_wrote_meanwhile(tmp_path, monkeypatch):
+    monkeypatch.setattr(data_dirs, "COMPACTION_BYTES_MIN", 50_000)
+    monkeypatch.setattr(data_dirs, "COPY_BYTES", 20_000)
+    image_is_written, may_go_on = threading.Event(), threading.Event()
+    compacted: set[int] = set()
+    written: list[tuple[bool, int, int]] = []  # to the new file or not, thread, bytes
+    begin, write, sync = DISK.begin, DISK.write, DISK.sync
+
+    def begin_slow(path: Path) -> int:
+        fd = begin(path)
+        if path.name == COMPACTED_FILE:
+            compacted.add(fd)
+        return fd
+
+    def write_counted(fd: int, pieces: Any) -> int:
+        size = write(fd, pieces)
+        written.append((fd in compacted, threading.get_ident(), size))
+        return size
+
+    def sync_slow(fd: int) -> None:
+        if fd in compacted and not image_is_written.is_set():
+            image_is_written.set()
+            assert may_go_on.wait(30)
+        sync(fd)
+
+    monkeypatch.setattr(DISK, "begin", begin_slow)
+    monkeypatch.setattr(DISK, "write", write_counted)
+    monkeypatch.setattr(DISK, "sync", sync_slow)
+    sent = [b"%d" % at * 5000 for at in range(60)]
+    with cluster(tmp_path / "data") as kafka, Client(kafka.bootstrap_servers) as client:
+        data_dir = kafka.server.data_dir
+        assert data_dir is not None
+        before = data_dir.generation
+        for value in sent[:30]:
+            client.produce("t", [value])
+        assert image_is_written.wait(30)
+        already = len(written)
+        for value in sent[30:]:
+            client.produce("t", [value])
+        may_go_on.set()
+        wait_until(lambda: data_dir.generation > before)
+        meanwhile = written[already:]
+        assert values(as_after_a_kill(tmp_path / "data", tmp_path / "copy")) == sent
+    [server] = {thread for is_new, thread, _ in written if not is_new}
+    copied = [(thread, size) for is_new, thread, size in meanwhile if is_new]
+    assert sum(size for _, size in copied) > 30 * 5000
+    assert sum(size for thread, size in copied if thread == server) <= 20_000
