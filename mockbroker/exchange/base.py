@@ -79,8 +79,10 @@ class Exchange(ExchangeContext, Protocol):
         """Send all bytes of all parts, in order."""
         ...
 
-    async def serve_next(self, within_ms: int) -> None:
-        """Serve and answer the connection's next request, if it comes within so many ms."""
+    async def serve_next(self, within_ms: int) -> bool:
+        """Serve and answer the connection's next request, if it comes within so many ms; whether
+        the connection stays open.
+        """
         ...
 
     def unanswered(self, outcome: str) -> None:

@@ -88,10 +88,13 @@ class FaultedExchange:
         try:
             refusal = await self._before()
             if self._response is None:
+                await exchange.released()
                 self._response = await self._applied(refusal)
             self._decide()
             self._act()
             dropped = await self._after()
+            if dropped is None and not isinstance(self._response, Outcome):
+                await self._let_next_pass()
             await exchange.released()
             await self._delivered(dropped)
         except _EndedError as ended:
@@ -242,6 +245,14 @@ class FaultedExchange:
                 self._end(ending)
                 return
         self._mute()
+
+    async def _let_next_pass(self) -> None:
+        """Let the next request be answered first, if a rule wants that."""
+        for _, effect in self._effects():
+            if isinstance(effect, delivery.ReorderReplies):
+                is_open = await self._exchange.serve_next(effect.patience)
+                if not is_open:
+                    raise _EndedError(delivery.Ending(reset=False))
 
     def _mute(self) -> None:
         """After the answer, mute the connection for the throttle time that a rule has set."""

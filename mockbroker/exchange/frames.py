@@ -51,8 +51,6 @@ async def deliver(
                 times = effect.times
             case delivery.Slow():
                 slow = effect
-            case delivery.ReorderReplies():
-                await exchange.serve_next(effect.patience)
     for _ in range(times):
         if slow is None:
             await _send(exchange, frame)
@@ -72,4 +70,5 @@ async def _send_slowly(exchange: Exchange, frame: bytes, slow: delivery.Slow, sl
     for start in range(0, len(view), size):
         if start:
             await sleep(slow.pause_ms)
+            await exchange.released()
         await _send(exchange, view[start : start + size])

@@ -151,10 +151,11 @@ class FastExchange(ServedExchange):
             else:
                 self._caller.answer(response)
 
-    async def serve_next(self, within_ms: int) -> None:
+    async def serve_next(self, within_ms: int) -> bool:
         """A client has one call at a time, so no other is served."""
         due_ms = self.runtime.now_ms() + within_ms
         await _Wait(partial(self.runtime.timers.call_at, due_ms))
+        return True
 
     def unanswered(self, outcome: str) -> None:
         """The fast mode has no journal."""

@@ -345,6 +345,13 @@ def test_reordered_answers_let_the_next_request_pass(proxy: Proxy) -> None:
     assert exchange.response.topics
 
 
+def test_no_answer_is_sent_after_the_next_request_closed_the_connection(proxy: Proxy) -> None:
+    proxy.rule(match={"api": "Metadata"}, do={"reorder_replies": 250})
+    proxy.next_closes = True
+    exchange = metadata(proxy)
+    assert (exchange.sent, exchange.fate, exchange.ended) == (b"", "closed", "FIN")
+
+
 # -- records ---------------------------------------------------------------------------------------
 
 
@@ -418,13 +425,28 @@ def test_a_session_runs_out_and_its_renewal_is_refused(proxy: Proxy) -> None:
     assert session.denied_next == "not you"
 
 
-def test_an_answer_waits_for_a_paused_broker(proxy: Proxy) -> None:
-    proxy.rule(match={"api": "Metadata"}, do={"observe": {}})
-    proxy.paused = []
+@pytest.mark.parametrize("phase", ["before", "after"])
+def test_a_paused_broker_neither_applies_nor_answers(proxy: Proxy, phase: str) -> None:
+    proxy.rule(match={"api": "Metadata"}, do={"delay": {"by": 10, "phase": phase}})
     exchange = metadata(proxy)
-    assert len(exchange.applied) == 1
+    proxy.paused = []
+    proxy.advance(10)
+    assert len(exchange.applied) == (phase == "after")
     assert exchange.sent == b""
     proxy.resume()
+    assert exchange.response.topics
+
+
+def test_no_slice_of_an_answer_leaves_a_paused_broker(proxy: Proxy) -> None:
+    proxy.rule(match={"api": "Metadata"}, do={"slow": {"pause": 10, "slice_bytes": 20}})
+    exchange = metadata(proxy)
+    assert len(exchange.sent) == 20
+    proxy.paused = []
+    proxy.advance(1000)
+    assert len(exchange.sent) == 20
+    proxy.resume()
+    for _ in range(10):
+        proxy.advance(10)
     assert exchange.response.topics
 
 

@@ -124,8 +124,9 @@ class LoneExchange:
         self.pieces += 1
         self.sent += b"".join(parts)
 
-    async def serve_next(self, within_ms: int) -> None:
+    async def serve_next(self, within_ms: int) -> bool:
         self._proxy.order.append(f"next within {within_ms} ms")
+        return not self._proxy.next_closes
 
     def unanswered(self, fate: str) -> None:
         self.fate = fate
@@ -149,6 +150,7 @@ class Proxy:
         self.forward = forward
         self.paused: list[Callable[[], None]] | None = None
         self.order: list[str] = []
+        self.next_closes = False  # whether the request after the present one ends the connection
 
     def rule(self, **rule: Any) -> ActiveRule:
         """Add a rule as data."""

@@ -450,19 +450,22 @@ class Connection(FrameReader):
         if rest:
             await self._transport.send_rest(rest)
 
-    async def serve_next(self, within_ms: int) -> None:
+    async def serve_next(self, within_ms: int) -> bool:
         """Serve the next request and send its response, if its first bytes come within `within_ms`.
-        Raises as `serve`.
+        Returns whether the connection stays open. Raises as `serve`.
         """
         frame = await self._frame_within(within_ms)
         if frame is None:
-            return
+            return True
+        if self.gate.shut:
+            await self.gate.wait()
         await self._run_late_timers()
         answer = self.serve(frame)
         self._give_memory()
         rest = await answer.sent() if isinstance(answer, PendingExchange) else answer
         if rest:
             await self._transport.send_rest(rest)
+        return rest is not None
 
     async def _frame_within(self, within_ms: int) -> bytearray | None:
         frame = self._next_frame()

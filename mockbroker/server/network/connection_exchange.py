@@ -109,8 +109,8 @@ class ConnectionExchange(ServedExchange, PendingExchange):
     async def send(self, parts: Sequence[Buffer]) -> None:
         await self._connection.send_all(parts)
 
-    async def serve_next(self, within_ms: int) -> None:
-        await self._connection.serve_next(within_ms)
+    async def serve_next(self, within_ms: int) -> bool:
+        return await self._connection.serve_next(within_ms)
 
     def unanswered(self, outcome: str) -> None:
         self._connection.journal_unanswered(self._context, outcome)

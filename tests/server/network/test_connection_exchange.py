@@ -8,6 +8,7 @@ import sys
 import threading
 
 import pytest
+import trio
 
 from mockbroker import Cluster
 from mockbroker.client import Client
@@ -132,4 +133,63 @@ def test_a_client_may_leave_while_its_answer_waits_for_another(
             await sim.sleep(10_000)
 
     virtual_run(main, seed=1)
+    assert [record.getMessage() for record in logged(caplog) if record.exc_info] == []
+
+
+def test_a_paused_broker_serves_no_request_that_an_answer_waits_for() -> None:
+    async def main() -> tuple[bytes, list[int]]:
+        async with simulated_cluster(brokers=1) as sim:
+            sim.add_rule({"when": {"times": 1}, "do": {"reorder_replies": "1h"}})
+            stream = await sim.connect(1)
+            await stream.send_all(encode_request(ApiVersionsRequest(), 0, 1, "test"))
+            await sim.sleep(100)
+            sim.act("pause_broker", node=1)
+            await stream.send_all(encode_request(ApiVersionsRequest(), 0, 2, "test"))
+            early = b""
+            with trio.move_on_after(60):
+                early = await stream.receive_some(1 << 16)
+            sim.act("resume_broker", node=1)
+            got = early
+            while len(frames := whole_frames(got)) < 2:
+                got += await stream.receive_some(1 << 16)
+            return early, [int.from_bytes(frame[:4], "big") for frame in frames]
+
+    assert virtual_run(main, seed=1) == (b"", [2, 1])
+
+
+def whole_frames(data: bytes) -> list[bytes]:
+    """The frames of a stream, without their sizes; the last may not have arrived yet."""
+    frames = []
+    while len(data) >= 4 and len(data) >= 4 + (size := int.from_bytes(data[:4], "big")):
+        frames.append(data[4 : 4 + size])
+        data = data[4 + size :]
+    return frames
+
+
+@pytest.mark.parametrize(("close", "ended_by"), [("fin", "its end"), ("rst", "a reset")])
+def test_a_rule_on_the_next_request_may_close_while_an_answer_waits(
+    caplog: pytest.LogCaptureFixture, close: str, ended_by: str
+) -> None:
+    """The answer that waits is not sent: there is no connection left."""
+
+    async def main() -> str:
+        async with simulated_cluster(brokers=1) as sim:
+            sim.add_rule(
+                {"match": {"api": "ApiVersions"}, "when": {"nth": 1}, "do": {"reorder_replies": 5}}
+            )
+            sim.add_rule(
+                {"match": {"api": "ApiVersions"}, "when": {"nth": 2}, "do": {"close": close}}
+            )
+            stream = await sim.connect(1)
+            for correlation_id in (1, 2):
+                await stream.send_all(
+                    encode_request(ApiVersionsRequest(), 0, correlation_id, "test")
+                )
+            try:
+                got = await stream.receive_some(1 << 16)
+            except trio.BrokenResourceError:
+                return "a reset"
+            return "its end" if got == b"" else f"{len(got)} bytes"
+
+    assert virtual_run(main, seed=1) == ended_by
     assert [record.getMessage() for record in logged(caplog) if record.exc_info] == []
