@@ -260,8 +260,8 @@ async def _engine(backend: AdminBackend, function: Callable[[FaultEngine], T]) -
 
 
 def _plan(engine: FaultEngine, name: str) -> PlanView:
-    plan = engine.plans[name]
-    rules = [engine.rules[each.name] for each in plan.rules if each.name in engine.rules]
+    plan, known = engine.plans[name], engine.rules
+    rules = [known[each.name] for each in plan.rules if each.name in known]
     return PlanView(name, dict(plan.to_data()), [_rule(engine, rule) for rule in rules])
 
 

@@ -8,7 +8,7 @@ cluster's clock.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -20,7 +20,7 @@ from mockbroker.core.faults.paths import dotted_paths, request_shape
 from mockbroker.core.validation import Count, Later, Ms, Positive, Probability, ValidationError
 from mockbroker_protocol import ApiKey
 
-RULES_MAX = 10_000
+RULES_MAX = 1_000
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 
 Text = str | list[str] | None
@@ -266,15 +266,17 @@ def parse_plan(data: object, default_name: str) -> FaultPlan:
         known = cv.convert(data, PlanData, "")
     name = _named(known.name or default_name, "name")
     if len(known.rules) > RULES_MAX:
-        raise ValidationError("rules", f"a plan has at most {RULES_MAX} rules")
+        reason = f"a plan has at most {RULES_MAX:,} rules, not {len(known.rules):,}"
+        raise ValidationError("rules", reason)
     rules: list[Rule] = []
     for number, rule_data in enumerate(known.rules):
         own_name = name if len(known.rules) == 1 else f"{name}-{number + 1}"
         rules.append(parse_rule(rule_data, f"rules[{number}]", own_name))
-    names = [rule.name for rule in rules]
-    for number, rule_name in enumerate(names):
-        if rule_name in names[:number]:
-            raise ValidationError(f"rules[{number}].name", f"there are two rules {rule_name!r}")
+    names: dict[str, None] = {}
+    for number, rule in enumerate(rules):
+        if rule.name in names:
+            raise ValidationError(f"rules[{number}].name", f"there are two rules {rule.name!r}")
+        names[rule.name] = None
     if not rules and not known.timeline:
         raise ValidationError("rules", "a plan has rules or a timeline")
     return FaultPlan(name, known.seed, tuple(rules), _timeline(known.timeline, names))
@@ -353,7 +355,9 @@ def _parse_do(
     return made
 
 
-def _timeline(entries: list[TimelineEntryData], names: list[str]) -> tuple[TimelineEntry, ...]:
+def _timeline(
+    entries: list[TimelineEntryData], names: Collection[str]
+) -> tuple[TimelineEntry, ...]:
     timeline = []
     for number, entry in enumerate(entries):
         path = f"timeline[{number}]"

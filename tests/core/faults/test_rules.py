@@ -35,6 +35,10 @@ LOSE = {"drop_reply": {}}
         ),
         ({"do": {"error": {}}}, "do.error.code: this field is needed"),
         ({"do": {}}, "do: say what to do"),
+        (
+            {"rules": [{"do": LOSE}] * 1001},
+            "rules: a plan has at most 1,000 rules, not 1,001",
+        ),
         ({"match": PRODUCE}, "match: unknown field; it belongs at rules[].match"),
         ({"do": LOSE, "times": 1}, "times: unknown field; it belongs at when.times"),
         (
