@@ -275,7 +275,14 @@ class FaultedExchange:
 
     async def _stall(self, decision: Decision, milliseconds: int | None) -> None:
         """Wait for some time, or until the rule is removed if none is given."""
-        await self._until(decision.rule.when_removed, milliseconds)
+        withdrawals: list[Callable[[], None]] = []
+        try:
+            await self._until(
+                lambda over: withdrawals.append(decision.rule.when_removed(over)), milliseconds
+            )
+        finally:
+            for withdraw in withdrawals:
+                withdraw()
 
     async def _sleep(self, milliseconds: int) -> None:
         """Wait on the exchange's clock."""

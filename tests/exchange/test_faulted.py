@@ -406,6 +406,15 @@ def test_a_stalled_sasl_exchange_goes_on_after_its_time(proxy: Proxy) -> None:
     assert exchange.response.auth_bytes == b"welcome"
 
 
+def test_a_rule_that_stays_keeps_nothing_of_stalls_that_are_over(proxy: Proxy) -> None:
+    rule = proxy.rule(do={"stall_handshake": {"at": "sasl", "for": 700}})
+    stalled = [authenticate(proxy) for _ in range(3)]
+    assert len(rule.removal) == 3
+    proxy.advance(700)
+    assert [each.response.auth_bytes for each in stalled] == [b"welcome"] * 3
+    assert len(rule.removal) == 0
+
+
 def test_a_stall_without_end_goes_on_when_its_rule_is_removed(proxy: Proxy) -> None:
     proxy.rule(name="stall", do={"stall_handshake": {"at": "sasl"}})
     exchange = authenticate(proxy)

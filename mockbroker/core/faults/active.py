@@ -71,7 +71,6 @@ class ActiveRule:
     """A rule in force."""
 
     __slots__ = (
-        "_removal",
         "_waiters",
         "actions",
         "api_keys",
@@ -79,11 +78,13 @@ class ActiveRule:
         "failed",
         "final",
         "hits",
+        "is_removed",
         "last",
         "matched",
         "matcher",
         "order",
         "plan_name",
+        "removal",
         "rule",
         "scope",
         "since",
@@ -125,7 +126,8 @@ class ActiveRule:
             engine.evaluations_of(self)
         )  # evaluations by API before the rule was added
         self._waiters: list[tuple[int, Callable[[], None]]] = []
-        self._removal: list[Callable[[], None]] | None = []  # None once the rule is removed
+        self.is_removed = False
+        self.removal: dict[object, Callable[[], None]] = {}  # called at the removal
 
     @property
     def name(self) -> str:
@@ -152,23 +154,24 @@ class ActiveRule:
 
         return withdraw
 
-    @property
-    def is_removed(self) -> bool:
-        """Whether the rule is no longer in force."""
-        return self._removal is None
-
-    def when_removed(self, call: Callable[[], None]) -> None:
-        """Call `call` once, when the rule is removed."""
-        if self._removal is None:
+    def when_removed(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Call `call` once, when the rule is removed. Returns a function that withdraws it."""
+        waiter = object()
+        if self.is_removed:
             call()
         else:
-            self._removal.append(call)
+            self.removal[waiter] = call
+
+        def withdraw() -> None:
+            self.removal.pop(waiter, None)
+
+        return withdraw
 
     def removed(self) -> None:
         """The rule is no longer in force."""
-        calls, self._removal = self._removal or [], None
-        for call in calls:
-            call()
+        self.is_removed = True
+        while self.removal:
+            self.removal.pop(next(iter(self.removal)))()
 
     def fired(self, facts: Facts, now_ms: int) -> None:
         """Count a hit, and call the callbacks that are due."""

@@ -232,6 +232,11 @@ class FaultEngine:
             found = self._rules[plan.rules[0].name]
         return found
 
+    def hits(self, rule: str) -> int:
+        """How often a rule in force has fired; 0 for any other name."""
+        found = self._rules.get(rule)
+        return 0 if found is None else found.hits
+
     def explain(self, name: str) -> RuleExplanation:
         """Why a rule fired or did not. Raises UnknownNameError."""
         return self.explain_rule(self.rule(name))

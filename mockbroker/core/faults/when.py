@@ -164,8 +164,7 @@ class RuleTrigger:
         engine = self._engine
         if barrier.hits is None:
             return engine.holds(barrier.rule)
-        other = engine.rules.get(barrier.rule)
-        return other is not None and other.hits >= barrier.hits
+        return engine.hits(barrier.rule) >= barrier.hits
 
     # -- scenarios ---------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from mockbroker.core.faults.facts import Facts
 if TYPE_CHECKING:
     from mockbroker.core.faults.engine import ActiveRule, FaultEngine
     from mockbroker.core.runtime import Runtime
+    from mockbroker.core.timing.timers import Timer
     from mockbroker.handlers.base import ConnectionInfo
     from mockbroker.server.cluster_server import ClusterServer
     from mockbroker.server.network.acceptor import AcceptedTransport
@@ -96,13 +97,19 @@ class StalledConnection:
         self.active_ms = runtime.now_ms()
 
     async def run(self) -> None:
-        with self._scope:
-            over = trio.Event()
-            self._rule.when_removed(over.set)
-            if self._for_ms is not None:
-                due_ms = self._runtime.now_ms() + self._for_ms
-                self._runtime.timers.call_at(due_ms, over.set)
-            await over.wait()
+        over = trio.Event()
+        withdraw = self._rule.when_removed(over.set)
+        timer: Timer | None = None
+        if self._for_ms is not None:
+            due_ms = self._runtime.now_ms() + self._for_ms
+            timer = self._runtime.timers.call_at(due_ms, over.set)
+        try:
+            with self._scope:
+                await over.wait()
+        finally:
+            withdraw()
+            if timer is not None:
+                timer.cancel()
         await self._connection.run()  # ends at once if the connection was aborted meanwhile
 
     def abort(self, *, reset: bool) -> None:
