@@ -23,7 +23,9 @@ from mockbroker_protocol.entities import mentions, plain_fields
 if TYPE_CHECKING:
     from mockbroker.core.faults.active import ActiveRule
 
-KEYS_MAX = 4096
+# About the bytes of the cached results. Beyond that, all are forgotten.
+CACHE_BYTES_MAX = 16 << 20
+_ITEM_BYTES = 64
 _FETCHES = frozenset((int(ApiKey.FETCH), int(ApiKey.SHARE_FETCH)))
 
 RequestKey = Callable[[Any], Hashable]
@@ -108,7 +110,7 @@ class Bucket:
         if not self._rules:
             return ()
         image = context.broker.image
-        if self._image is not image or self._epoch != image.epoch or self._size > KEYS_MAX:
+        if self._image is not image or self._epoch != image.epoch or self._size > CACHE_BYTES_MAX:
             self._forget(image)
         header, connection = context.header, context.connection
         first_key = (
@@ -120,7 +122,7 @@ class Bucket:
         )
         first = self._connections.get(first_key)
         if first is None:
-            self._size += 1
+            self._size += _bytes_of(first_key) + _ITEM_BYTES * len(self._rules)
             facts = Facts(context, request)
             first = self._connections[first_key] = _OfConnection(self._rules, facts)
         first.count += 1
@@ -133,7 +135,7 @@ class Bucket:
                 return self._unknown(first, Facts(context, request))
         second = first.known.get(key)
         if second is None:
-            self._size += 1
+            self._size += _bytes_of(key) + _ITEM_BYTES * len(first.left)
             second = first.known[key] = _second(first, Facts(context, request))
         second.count += 1
         return second.left
@@ -157,6 +159,13 @@ class Bucket:
             first.add_failures()
             for second in first.known.values():
                 second.add_failures()
+
+
+def _bytes_of(key: Hashable) -> int:
+    """About how many bytes a key takes."""
+    if isinstance(key, tuple):
+        return _ITEM_BYTES + sum(map(_bytes_of, key))
+    return _ITEM_BYTES + (len(key) if isinstance(key, str | bytes) else 0)
 
 
 def _second(first: _OfConnection, facts: Facts) -> _Matches:

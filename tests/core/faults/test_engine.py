@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
-from mockbroker.core.faults.buckets import KEYS_MAX
+from mockbroker.core.faults import buckets
 from mockbroker.core.faults.errors import NameTakenError, UnknownNameError
 from mockbroker.core.faults.rules import parse_plan
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from mockbroker_protocol.messages.heartbeat import HeartbeatRequest
-from mockbroker_protocol.messages.metadata import MetadataRequest
+from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.asking import Asking
 
 LOOK = {"observe": {}}
@@ -195,11 +197,29 @@ def test_similar_requests_have_results_of_their_own(asking: Asking) -> None:
     assert asking.produce(0, topic="later") == ["new"]
 
 
-def test_the_cache_of_requests_is_bounded(asking: Asking) -> None:
+def test_the_cache_of_requests_is_bounded(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buckets, "CACHE_BYTES_MAX", 100_000)
     asking.add(name="x", match={"api": "Produce", "topic": "never"}, do=LOOK)
-    for number in range(KEYS_MAX + 50):
+    for number in range(2_000):
         asking.produce(0, topic=f"t{number}")
-    assert asking.engine.explain("x").failed == {"topic": KEYS_MAX + 50}
+    assert asking.engine.explain("x").failed == {"topic": 2_000}
+
+
+@pytest.mark.parametrize(("rules", "requests", "names"), [(1, 30, 2_000), (400, 200, 1)])
+def test_the_bytes_of_the_cache_are_bounded(
+    asking: Asking, monkeypatch: pytest.MonkeyPatch, rules: int, requests: int, names: int
+) -> None:
+    """Few requests may name many topics, and each request has a result for each rule."""
+    monkeypatch.setattr(buckets, "CACHE_BYTES_MAX", 1 << 20)
+    for number in range(rules):
+        asking.add(name=f"x{number}", match={"topic": "never"}, do=LOOK)
+    tracemalloc.start()
+    for number in range(requests):
+        topics = [MetadataRequestTopic(name=f"t{number}-{each}") for each in range(names)]
+        asking.ask(ApiKey.METADATA, MetadataRequest(topics=topics), client_id=f"c{number}")
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 5 << 19
 
 
 def test_a_metadata_request_for_all_topics_selects_each_topic(asking: Asking) -> None:
