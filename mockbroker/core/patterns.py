@@ -38,7 +38,8 @@ class Pattern(Protocol):
     def search(self, text: str, /) -> object | None: ...
 
 
-@lru_cache(maxsize=256)
+# A compiled pattern may take 1.6 MB, and more once it is used.
+@lru_cache(maxsize=32)
 def compile_pattern(text: str) -> Pattern:
     """Compile a pattern. Raises InvalidPatternError if RE2/J does not accept it."""
     import re2  # imported here for a fast start

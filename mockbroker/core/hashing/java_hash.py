@@ -10,18 +10,23 @@ from functools import lru_cache
 from struct import Struct
 
 CACHED_MAX = 4096
+# Kafka's names have at most 249 characters; ids that clients choose may have 32 Ki.
+CACHED_CHARS_MAX = 256
 _SIGN_32 = 0x80000000
 _MASK_32 = 0xFFFFFFFF
 _TWO_INT64 = Struct(">QQ")
 
 
-@lru_cache(maxsize=CACHED_MAX)
 def string_hash(text: str) -> int:
     """`java.lang.String.hashCode`: a signed 32-bit hash over UTF-16 code units.
 
-    A character outside the basic plane is two surrogates, as in Java. Cached, because each request
-    of a group or a transaction needs it.
+    A character outside the basic plane is two surrogates, as in Java. Cached for texts that are not
+    very long, because each request of a group or a transaction needs it.
     """
+    return _cached_hash(text) if len(text) <= CACHED_CHARS_MAX else _hash(text)
+
+
+def _hash(text: str) -> int:
     if text.isascii():
         units: bytes | array.array[int] = text.encode("ascii")
     else:
@@ -32,6 +37,9 @@ def string_hash(text: str) -> int:
     for unit in units:
         value = (31 * value + unit) & _MASK_32
     return value - (_MASK_32 + 1) if value & _SIGN_32 else value
+
+
+_cached_hash = lru_cache(maxsize=CACHED_MAX)(_hash)
 
 
 def uuid_hash(uuid: bytes) -> int:

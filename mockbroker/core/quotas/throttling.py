@@ -24,8 +24,10 @@ CONNECTION = "connection_creation_rate"
 
 # An unused meter expires after this time (InactiveSensorExpirationTimeSeconds).
 METER_EXPIRY_MS = 3_600_000
-# With this many meters, a new one removes the expired ones.
+# Expired meters are removed from this number on, each time that there are twice as many.
 METERS_KEPT = 1_000
+# Of so many, the half that rests longest is forgotten: a client may give itself a new id each time.
+METERS_MAX = 100_000
 _PERCENT_PER_NS = 100 / 1e9
 
 # Pairs of entity type and name; the name None is the default entity of the type.
@@ -47,7 +49,30 @@ class _Limit(NamedTuple):
     meter: ClientIdentity
 
 
+K = TypeVar("K")
 M = TypeVar("M", WindowedRate, TokenBucket)
+
+
+class _Meters(dict[K, M]):
+    """Meters by key."""
+
+    __slots__ = ("_look_at",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._look_at = METERS_KEPT  # the number at which to look for those that nobody uses
+
+    def make_room(self, now_ms: int) -> None:
+        """Forget meters that nobody uses, before there is a new one."""
+        if len(self) < self._look_at:
+            return
+        for key in [k for k, meter in self.items() if now_ms - meter.last_ms >= METER_EXPIRY_MS]:
+            del self[key]
+        if len(self) >= METERS_MAX:
+            by_rest = sorted(self, key=lambda key: self[key].last_ms)
+            for key in by_rest[: len(by_rest) // 2]:
+                del self[key]
+        self._look_at = min(METERS_MAX, max(METERS_KEPT, 2 * len(self)))
 
 
 class Throttling:
@@ -61,8 +86,8 @@ class Throttling:
         self.windows = Windows.configured(config_int)
         self._mutation_windows = Windows.configured(config_int, "controller.")
         self._limits: dict[tuple[str, ClientIdentity], _Limit | None] = {}
-        self._rates: dict[tuple[str, int, ClientIdentity], WindowedRate] = {}
-        self._buckets: dict[ClientIdentity, TokenBucket] = {}
+        self._rates: _Meters[tuple[str, int, ClientIdentity], WindowedRate] = _Meters()
+        self._buckets: _Meters[ClientIdentity, TokenBucket] = _Meters()
         # By quota: the number of responses with a throttle time, and the sum of these.
         self.throttled: dict[str, int] = {}
         self.throttled_ms: dict[str, int] = {}
@@ -137,7 +162,7 @@ class Throttling:
             return 0
         bucket = self._buckets.get(limit.meter)
         if bucket is None:
-            _remove_expired(self._buckets, now_ms)
+            self._buckets.make_room(now_ms)
             bucket = self._buckets[limit.meter] = TokenBucket(self._mutation_windows)
         if strict:
             wait_ms = as_int32(bucket.throttle_ms(limit.value, now_ms))
@@ -185,7 +210,7 @@ class Throttling:
         key = (quota, broker_id, meter)
         rate = self._rates.get(key)
         if rate is None:
-            _remove_expired(self._rates, now_ms)
+            self._rates.make_room(now_ms)
             rate = self._rates[key] = WindowedRate(self.windows, now_ms)
         return rate
 
@@ -252,13 +277,3 @@ class ThrottledError(ApiError):
     def __init__(self, wait_ms: int) -> None:
         super().__init__(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
         self.wait_ms = wait_ms
-
-
-K = TypeVar("K")
-
-
-def _remove_expired(meters: dict[K, M], now_ms: int) -> None:
-    if len(meters) < METERS_KEPT:
-        return
-    for key in [k for k, m in meters.items() if now_ms - m.last_ms >= METER_EXPIRY_MS]:
-        del meters[key]

@@ -47,6 +47,8 @@ _IMPLIED_BY: dict[AclOperation, tuple[AclOperation, ...]] = {
 
 # Cached results; the cache is cleared when a binding changes, and when it is full.
 _CACHED_MAX = 20_000
+# Results for longer names are not kept: topics have shorter ones, groups may have 32 Ki characters.
+_CACHED_CHARS_MAX = 256
 
 # (principal, host, operation, resource type, name)
 _CacheKey = tuple[str, str, AclOperation, ResourceType, str]
@@ -78,6 +80,8 @@ class StandardAuthorizer:
         known = self._cached.get(key)
         if known is not None:
             return known
+        if len(name) > _CACHED_CHARS_MAX:
+            return self._authorize(*key)
         if len(self._cached) >= _CACHED_MAX:
             self._cached.clear()
         allowed = self._cached[key] = self._authorize(*key)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from mockbroker.core.hashing.java_hash import coordinator_partition, string_hash, uuid_hash
@@ -56,3 +58,12 @@ def test_a_uuid_hashes_as_in_kafka() -> None:
     """`new Uuid(1L << 32 | 2, 4L).hashCode()` is 1 ^ 6."""
     assert uuid_hash((1 << 32 | 2).to_bytes(8, "big") + (4).to_bytes(8, "big")) == 7
     assert uuid_hash(bytes(range(16))) == 0x08080808 ^ 0x08080808
+
+
+def test_long_names_are_not_kept() -> None:
+    tracemalloc.start()
+    for number in range(100):
+        string_hash(f"{number:032000}")
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 1 << 20

@@ -7,7 +7,9 @@ import math
 import pytest
 
 from mockbroker.core.cluster import Cluster
+from mockbroker.core.quotas import throttling as throttlings
 from mockbroker.core.quotas.client_quotas import ClientQuotas, entity_of
+from mockbroker.core.quotas.rates import WindowedRate
 from mockbroker.core.quotas.throttling import (
     METER_EXPIRY_MS,
     METERS_KEPT,
@@ -199,6 +201,37 @@ def test_meters_that_nobody_uses_are_forgotten():
     assert throttling.meters == METERS_KEPT
     throttling.produced(1, ClientIdentity("u", "late"), 1, NOW_MS + METER_EXPIRY_MS)
     assert throttling.meters == 1
+
+
+def test_a_new_meter_does_not_look_at_all_others(monkeypatch: pytest.MonkeyPatch):
+    """A client that gives itself a new id in each request would stop the cluster."""
+    looks = 0
+    last_ms = WindowedRate.last_ms.fget
+    assert last_ms is not None
+
+    def counted(rate: WindowedRate) -> int:
+        nonlocal looks
+        looks += 1
+        return last_ms(rate)
+
+    monkeypatch.setattr(WindowedRate, "last_ms", property(counted))
+    throttling = throttling_of(({"client-id": None}, {"producer_byte_rate": 1.0}))
+    for number in range(5 * METERS_KEPT):
+        throttling.produced(1, ClientIdentity("u", f"client {number}"), 1, NOW_MS)
+    assert throttling.meters == 5 * METERS_KEPT
+    assert looks < 2 * throttling.meters
+
+
+def test_beyond_a_number_of_meters_those_that_rest_longest_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(throttlings, "METERS_MAX", 3_000)
+    throttling = throttling_of(({"client-id": None}, {"producer_byte_rate": 1.0}))
+    for number in range(10_000):
+        throttling.produced(1, ALICE, 1, NOW_MS + number)
+        throttling.produced(1, ClientIdentity("u", f"client {number}"), 1, NOW_MS + number)
+        assert throttling.meters <= 3_000
+    assert throttling.produced(1, ALICE, 1, NOW_MS + 10_000) > 0
 
 
 def test_a_broker_that_was_stopped_has_measured_nobody():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from mockbroker.core.cluster import Cluster
@@ -25,6 +27,17 @@ from tests.core.security.test_acls import binding
 O, P, R = AclOperation, PatternType, ResourceType  # noqa: E741
 DENY = AclPermissionType.DENY
 HERE = "127.0.0.1"
+
+
+def test_results_for_long_names_are_not_kept():
+    """A client may ask for groups whose names have 32 KiB."""
+    judge = authorizer(binding())
+    tracemalloc.start()
+    for number in range(200):
+        assert not judge.allows("User:eve", HERE, O.READ, R.GROUP, f"{number:032000}")
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 1 << 20
 
 
 def authorizer(*bindings: object, allow_everyone: bool = False) -> StandardAuthorizer:
