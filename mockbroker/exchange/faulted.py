@@ -240,7 +240,7 @@ class FaultedExchange:
             self._end(delivery.ending(dropped.then))
             return
         if parts:
-            ending = await deliver(exchange, b"".join(parts), effects, self._sleep)
+            ending = await deliver(exchange, b"".join(parts), effects, self._wait_for)
             if ending is not None:
                 self._end(ending)
                 return
@@ -285,9 +285,13 @@ class FaultedExchange:
                 withdraw()
 
     async def _sleep(self, milliseconds: int) -> None:
-        """Wait on the exchange's clock."""
+        """Wait on the exchange's clock, if there is a time to wait for."""
         if milliseconds > 0:
-            await self._until(lambda _: None, milliseconds)
+            await self._wait_for(milliseconds)
+
+    async def _wait_for(self, milliseconds: int) -> None:
+        """Wait on the exchange's clock; others have a turn also after 0 ms."""
+        await self._until(lambda _: None, milliseconds)
 
     async def _until(
         self, arm: Arm, at_most_ms: int | None, then: Callable[[], None] | None = None

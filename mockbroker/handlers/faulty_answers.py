@@ -260,6 +260,7 @@ def edited_answer(
 ) -> Any:
     """A copy of a response, edited by an effect."""
     layout = response_rows(header.api_key)
+    change: records.Change
     match effect:
         case answers.Rewrite() if effect.answer:
             return answers.rewritten(response, layout, selection, effect.answer)

@@ -320,6 +320,15 @@ def test_slow_answers_leave_in_slices(proxy: Proxy) -> None:
     assert exchange.pieces == -(-len(exchange.sent) // 20)
 
 
+def test_slices_without_a_pause_let_others_have_a_turn(proxy: Proxy) -> None:
+    proxy.rule(match={"api": "Metadata"}, do={"slow": {"pause": 0, "slice_bytes": 20}})
+    exchange = metadata(proxy)
+    assert len(exchange.sent) == 20
+    for _ in range(10):
+        proxy.advance(0)
+    assert exchange.response.topics
+
+
 def test_truncated_damaged_and_doubled_answers(proxy: Proxy) -> None:
     proxy.rule(name="whole", match={"api": "Metadata"}, do={"observe": {}})
     whole = metadata(proxy).sent

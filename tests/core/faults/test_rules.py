@@ -36,6 +36,10 @@ LOSE = {"drop_reply": {}}
         ({"do": {"error": {}}}, "do.error.code: this field is needed"),
         ({"do": {}}, "do: say what to do"),
         (
+            {"do": {"duplicate_reply": 1_001}},
+            "do.duplicate_reply.times: 1001 is outside 1..1000",
+        ),
+        (
             {"rules": [{"do": LOSE}] * 1001},
             "rules: a plan has at most 1,000 rules, not 1,001",
         ),

@@ -6,6 +6,7 @@ import contextlib
 import subprocess
 import sys
 import threading
+import tracemalloc
 
 import pytest
 import trio
@@ -18,6 +19,7 @@ from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.faults.engine import FaultEngine
 from mockbroker.simulation.streams import simulated_cluster, virtual_run
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
+from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from tests.support.logged import logged
 
 
@@ -112,6 +114,28 @@ def test_a_rule_that_fails_costs_its_connection_and_nothing_else(
         with Client(kafka.bootstrap_servers) as client:
             assert client.metadata() is not None
     assert "a rule could not be carried out: bad" in caplog.text
+
+
+def test_records_a_thousand_times_take_no_memory_and_close_the_connection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A client that catches up gets 50 MB at a time; thousand times that would end the process."""
+    with Cluster(brokers=1, topics={"t": 1}) as kafka, Client(kafka.bootstrap_servers) as client:
+        for _ in range(4):
+            client.produce("t", [bytes(500_000)])
+        kafka.faults.add(match={"api": "Fetch"}, do={"duplicate_records": 1_000})
+        partition = FetchPartition(partition=0, partition_max_bytes=1 << 20)
+        topics = [FetchTopic(topic="t", partitions=[partition])]
+        leader = client.leader("t", 0)
+        tracemalloc.start()
+        with pytest.raises(ClientError):
+            leader.send(FetchRequest(max_bytes=1 << 20, topics=topics), 12)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < 64 << 20
+    [line] = [record.getMessage() for record in logged(caplog)]
+    assert "FETCH" in line
+    assert "the limit is mockbroker.response.bytes.max" in line
 
 
 @pytest.mark.parametrize("reset", [True, False])

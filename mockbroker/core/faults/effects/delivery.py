@@ -16,6 +16,7 @@ from mockbroker.core.validation import Count, Ms, Positive, Probability, Range
 
 _SLICE_BYTES = 1024
 BIT_FLIPS_MAX = 10_000
+REPLIES_MAX = 1_000  # they are sent in one go
 
 BEFORE = "before"
 AFTER = "after"
@@ -191,7 +192,7 @@ class DuplicateReply(msgspec.Struct, frozen=True):
 
     SHORT: ClassVar[str] = "times"
 
-    times: Positive = 2
+    times: Annotated[int, Range(1, REPLIES_MAX)] = 2
 
 
 class ReorderReplies(msgspec.Struct, frozen=True):

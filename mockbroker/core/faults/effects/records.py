@@ -28,8 +28,13 @@ from mockbroker_protocol.records.keys import scan_keys
 
 _COUNT_OFFSET = 57
 TIMES_MAX = 1_000  # the answer has all of them
+JOINED_BYTES_MAX = 256 << 20
 _NO_CODEC = 7
 _NO_MAGIC = 9
+
+
+Change = Callable[[bytes], bytes | list[memoryview]]
+"""Makes other records of those of one partition: a buffer, or the pieces of one."""
 
 
 class CorruptBatch(msgspec.Struct, frozen=True):
@@ -69,23 +74,30 @@ class HideRecords(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_records(
-    message: Any, layout: Sequence[RowArray], selection: Selection, change: Callable[[bytes], bytes]
+    message: Any, layout: Sequence[RowArray], selection: Selection, change: Change
 ) -> Any:
-    """A copy of a Produce, or of the answer to a Fetch, with changed records."""
+    """A copy of a Produce, or of the answer to a Fetch, with changed records.
+
+    Raises ValueError if several changes have made very much of them.
+    """
     changed = fresh(message)
     for _, partition in selected_partitions(changed, layout, selection):
         records = joined(partition.records)
         if records:
-            partition.records = memoryview(change(records))
+            found = change(records)
+            partition.records = memoryview(found) if isinstance(found, bytes) else found
     return changed
 
 
 def joined(records: Any) -> bytes:
-    """The records of a partition as one buffer."""
+    """The records of a partition as one buffer. Raises ValueError for very many bytes."""
     if records is None:
         return b""
     if isinstance(records, bytes | bytearray | memoryview):
         return bytes(records)
+    size = sum(map(len, records))
+    if size > JOINED_BYTES_MAX:
+        raise ValueError(f"the records of a partition have {size:,} bytes by now")
     return b"".join(records)
 
 
@@ -109,9 +121,9 @@ def corrupted(records: bytes, effect: CorruptBatch) -> bytes:
     return bytes(out)
 
 
-def duplicated(records: bytes, effect: DuplicateRecords) -> bytes:
-    """The records with each whole batch repeated."""
-    return b"".join(bytes(batch) * effect.times for _, batch in _batches(records))
+def duplicated(records: bytes, effect: DuplicateRecords) -> list[memoryview]:
+    """The records with each whole batch repeated, which takes no memory."""
+    return [batch for _, batch in _batches(records) for _ in range(effect.times)]
 
 
 def hidden(records: bytes, effect: HideRecords) -> bytes:
