@@ -54,7 +54,6 @@ class Connection:
     ) -> None:
         self.peer = f"{host}:{port}"
         self.client_id = client_id
-        self.timeout_s = timeout_s
         self._next_correlation_id = 0
         self._versions: dict[int, VersionRange] | None = None
         try:
@@ -70,6 +69,15 @@ class Connection:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def timeout_s(self) -> float | None:
+        """The limit of each wait for bytes, in seconds; None without one. It can be set."""
+        return self._socket.gettimeout()
+
+    @timeout_s.setter
+    def timeout_s(self, timeout_s: float | None) -> None:
+        self._socket.settimeout(timeout_s)
 
     def close(self) -> None:
         """Close this side; may be called again."""
@@ -167,7 +175,9 @@ class Connection:
 
     def wait_closed(self, timeout_s: float | None = None) -> bool:
         """Whether the broker closes the connection, sending nothing, within the timeout."""
-        self._socket.settimeout(self.timeout_s if timeout_s is None else timeout_s)
+        usual_s = self.timeout_s
+        if timeout_s is not None:
+            self.timeout_s = timeout_s
         try:
             return self._socket.recv(1) == b""
         except TimeoutError:
@@ -175,7 +185,7 @@ class Connection:
         except OSError:
             return True  # a reset is a close too
         finally:
-            self._socket.settimeout(self.timeout_s)
+            self.timeout_s = usual_s
 
     def _read_exactly(self, size: int, read_before: int) -> bytearray:
         data = bytearray(size)

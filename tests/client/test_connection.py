@@ -153,6 +153,18 @@ def test_a_silent_broker_times_out():
         done.set()
 
 
+def test_a_timeout_that_is_set_later_counts():
+    done = threading.Event()
+    with scripted_peer(lambda _: done.wait(20)) as address, connect(address) as connection:
+        connection.timeout_s = 0.05
+        connection.send_raw(GOLDEN_REQUEST)
+        with pytest.raises(RequestTimeoutError, match=r"no answer .* within 0\.05 s"):
+            connection.read_frame()
+        assert not connection.wait_closed(0.01)
+        assert connection.timeout_s == 0.05
+        done.set()
+
+
 def test_nobody_listening_is_one_clear_sentence():
     port = free_port()
     with pytest.raises(ConnectError, match=f"cannot connect to 127.0.0.1:{port}: connection refu"):

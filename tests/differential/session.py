@@ -136,7 +136,6 @@ class Session:
         The recorded answer leaves the correlation id in: it is the case's own.
         """
         connection = self.connection(who)
-        connection.timeout_s = SILENCE_TIMEOUT_S
         connection.send_raw(struct.pack(">i", len(frame)) + frame)
         answer: object
         try:
