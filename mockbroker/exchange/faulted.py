@@ -36,11 +36,16 @@ from mockbroker_protocol import ApiKey
 if TYPE_CHECKING:
     from mockbroker.core.faults.engine import Decision, FaultEngine, Fired
     from mockbroker.core.timing.timers import Timer
-    from mockbroker.exchange.base import Arm, Exchange
+    from mockbroker.exchange.base import Exchange
 
 _PRODUCE = int(ApiKey.PRODUCE)
 
 _Refusal = answers.Error | answers.RecordErrors
+
+Watch = Callable[[Callable[[], None]], Callable[[], None] | None]
+"""Takes a callback, which it calls when the wait is over; returns the function, if there is one,
+that withdraws the callback.
+"""
 
 
 class _EndedError(Exception):
@@ -275,14 +280,7 @@ class FaultedExchange:
 
     async def _stall(self, decision: Decision, milliseconds: int | None) -> None:
         """Wait for some time, or until the rule is removed if none is given."""
-        withdrawals: list[Callable[[], None]] = []
-        try:
-            await self._until(
-                lambda over: withdrawals.append(decision.rule.when_removed(over)), milliseconds
-            )
-        finally:
-            for withdraw in withdrawals:
-                withdraw()
+        await self._until(decision.rule.when_removed, milliseconds)
 
     async def _sleep(self, milliseconds: int) -> None:
         """Wait on the exchange's clock, if there is a time to wait for."""
@@ -294,26 +292,29 @@ class FaultedExchange:
         await self._until(lambda _: None, milliseconds)
 
     async def _until(
-        self, arm: Arm, at_most_ms: int | None, then: Callable[[], None] | None = None
+        self, watch: Watch, at_most_ms: int | None, then: Callable[[], None] | None = None
     ) -> None:
-        """Wait for the callback of `arm`, at most for `at_most_ms`. Then `then` is called, which
-        makes `arm` call back; without it the wait is over.
+        """Wait for the callback of `watch`, at most for `at_most_ms`. Then `then` is called, which
+        makes `watch` call back; without it the wait is over.
         """
         exchange = self._exchange
         timer: Timer | None = None
+        withdraw: Callable[[], None] | None = None
 
-        def armed(over: Callable[[], None]) -> None:
-            nonlocal timer
+        def arm(over: Callable[[], None]) -> None:
+            nonlocal timer, withdraw
             if at_most_ms is not None:
                 due_ms = exchange.runtime.now_ms() + at_most_ms
                 timer = exchange.runtime.timers.call_at(due_ms, then or over)
-            arm(over)
+            withdraw = watch(over)
 
         try:
-            await exchange.wait(armed)
+            await exchange.wait(arm)
         finally:
             if timer is not None:
                 timer.cancel()
+            if withdraw is not None:
+                withdraw()
 
     async def _hold(self, decision: Decision, effect: delivery.Hold) -> None:
         """Wait until the exchange is released, and act on how."""

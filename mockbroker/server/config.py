@@ -216,7 +216,7 @@ class ServerConfig:
         for listener in self.listeners:
             same = names.get(listener.config_prefix)
             if same is not None:
-                hint = "" if same == listener.name else f" (case does not tell it from {same})"
+                hint = "" if same == listener.name else f" ({same} is the same name)"
                 raise ServerError(f"two listeners are called {listener.name}{hint}")
             names[listener.config_prefix] = listener.name
             if (listener.advertised_host or listener.host) in META_ADDRESSES:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import time
-import tracemalloc
 from collections.abc import Callable
 from functools import cache
+
+from tests.support.traced import traced
 
 WORK_MS_MAX = 250.0
 """In ms of the reference machine, on which `_reference` takes REFERENCE_MS."""
@@ -98,12 +99,9 @@ def check_memory(run: Callable[[], object], bytes_max: int) -> None:
     """
     peak = 0
     for _ in range(2):
-        tracemalloc.start()
-        try:
+        with traced() as memory:
             run()
-            peak = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+        peak = memory.peak
         if peak <= bytes_max:
             return
     raise Broken(f"takes {peak:,} bytes of memory; the law allows {bytes_max:,}")

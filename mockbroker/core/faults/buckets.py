@@ -23,7 +23,7 @@ from mockbroker_protocol.entities import mentions, plain_fields
 if TYPE_CHECKING:
     from mockbroker.core.faults.active import ActiveRule
 
-# About the bytes of the cached results. Beyond that, all are forgotten.
+# The cached results have about so many bytes; with more, all are forgotten.
 CACHE_BYTES_MAX = 16 << 20
 _ITEM_BYTES = 64
 _FETCHES = frozenset((int(ApiKey.FETCH), int(ApiKey.SHARE_FETCH)))

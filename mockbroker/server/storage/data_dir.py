@@ -301,15 +301,15 @@ class DataDir:
                 )
                 rest = self._size - begin
                 while is_wanted() and rest > COPY_BYTES:
-                    size += await trio.to_thread.run_sync(self._copy, old, fd, begin, rest)
-                    begin, former = begin + rest, rest
+                    await trio.to_thread.run_sync(self._copy, old, fd, begin, rest)
+                    size, begin, former = size + rest, begin + rest, rest
                     rest = self._size - begin
                     if rest > former // 2:
                         break  # clients write about as fast as this copies
                 if is_wanted():
                     # Everything waits for this last part, so that nothing is appended behind it.
-                    size += self._copy(old, fd, begin, rest)
-                    self._switch_to(path, fd, size)
+                    self._copy(old, fd, begin, rest)
+                    self._switch_to(path, fd, size + rest)
         except (OSError, ServerError) as error:
             if fd == self._fd:
                 self._fail(_cannot_write(self.path, error))
@@ -319,20 +319,18 @@ class DataDir:
         finally:
             self._discard(path, fd)
 
-    def _copy(self, old: BinaryIO, fd: int, begin: int, size: int) -> int:
-        """Append `size` bytes of the old file, from `begin` on, and sync them; returns `size`.
+    def _copy(self, old: BinaryIO, fd: int, begin: int, size: int) -> None:
+        """Append `size` bytes of the old file, from `begin` on, and sync them.
 
         Raises OSError, and ServerError if somebody has cut the file off.
         """
         old.seek(begin)
-        left = size
-        while left:
-            chunk = old.read(min(left, COPY_BYTES))
+        while size:
+            chunk = old.read(min(size, COPY_BYTES))
             if not chunk:
-                raise ServerError(f"{self.path} is {left:,} bytes shorter than it was written")
-            left -= self._disk.write(fd, [chunk])
+                raise ServerError(f"{self.path} lacks {size:,} bytes that were written to it")
+            size -= self._disk.write(fd, [chunk])
         self._disk.sync(fd)
-        return size
 
     def close(self) -> None:
         """Flush, sync, and unlock the directory. Idempotent."""

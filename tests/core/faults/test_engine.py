@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import pytest
 
 from mockbroker.core.faults import buckets
@@ -14,6 +12,7 @@ from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, Fet
 from mockbroker_protocol.messages.heartbeat import HeartbeatRequest
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.asking import Asking
+from tests.support.traced import traced
 
 LOOK = {"observe": {}}
 
@@ -213,13 +212,11 @@ def test_the_bytes_of_the_cache_are_bounded(
     monkeypatch.setattr(buckets, "CACHE_BYTES_MAX", 1 << 20)
     for number in range(rules):
         asking.add(name=f"x{number}", match={"topic": "never"}, do=LOOK)
-    tracemalloc.start()
-    for number in range(requests):
-        topics = [MetadataRequestTopic(name=f"t{number}-{each}") for each in range(names)]
-        asking.ask(ApiKey.METADATA, MetadataRequest(topics=topics), client_id=f"c{number}")
-    kept, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert kept < 5 << 19
+    with traced() as memory:
+        for number in range(requests):
+            topics = [MetadataRequestTopic(name=f"t{number}-{each}") for each in range(names)]
+            asking.ask(ApiKey.METADATA, MetadataRequest(topics=topics), client_id=f"c{number}")
+    assert memory.kept < 5 << 19
 
 
 def test_a_metadata_request_for_all_topics_selects_each_topic(asking: Asking) -> None:

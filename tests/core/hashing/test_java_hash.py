@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import pytest
 
 from mockbroker.core.hashing.java_hash import coordinator_partition, string_hash, uuid_hash
+from tests.support.traced import traced
 
 
 @pytest.mark.parametrize(
@@ -61,9 +60,7 @@ def test_a_uuid_hashes_as_in_kafka() -> None:
 
 
 def test_long_names_are_not_kept() -> None:
-    tracemalloc.start()
-    for number in range(100):
-        string_hash(f"{number:032000}")
-    kept, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert kept < 1 << 20
+    with traced() as memory:
+        for number in range(100):
+            string_hash(f"{number:032000}")
+    assert memory.kept < 1 << 20

@@ -15,6 +15,7 @@ from mockbroker.core.log.verification import VerificationGuard
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader, ControlType, build_marker
 from tests.support.requests import NOW_MS, batch_of, timed_batch
+from tests.support.traced import traced
 
 
 def append(log: ReplicaLog, batch: bytearray, *, frame: bytearray | None = None, epoch=0) -> int:
@@ -337,20 +338,14 @@ def test_a_segment_is_rolled_when_a_batch_does_not_fit_or_is_too_late():
 @pytest.mark.parametrize(("records", "size"), [(16, 1024), (1, 1024), (960, 1024), (150, 1024)])
 def test_memory_per_payload_byte_stays_within_a_fifth(records, size):
     """The goal of the bench, here on what Python itself says it holds."""
-    import tracemalloc
-
     batch = batch_of(*[b"x" * size] * records, key=None)
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         log = ReplicaLog()
         payload = 0
         while payload < 8 << 20:
             append(log, batch)
             payload += records * size
-        used, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert used / payload <= 1.2
+    assert memory.kept / payload <= 1.2
 
 
 # -- the log start and what lies below it ----------------------------------------------------------

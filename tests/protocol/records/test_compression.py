@@ -19,6 +19,7 @@ from mockbroker_protocol.records import (
 from mockbroker_protocol.records.compression import snappy
 from mockbroker_protocol.records.errors import BLOCKS_MAX
 from tests.protocol.records.outcome import error_in
+from tests.support.traced import traced
 
 CODECS = list(CompressionType)[1:]
 NOISE = random.Random(7).randbytes(300_000)
@@ -61,16 +62,9 @@ def test_the_limit_is_exact(codec):
 
 @pytest.mark.parametrize(("codec", "bomb"), bombs().items())
 def test_a_bomb_is_refused_without_taking_the_memory(codec, bomb):
-    import tracemalloc
-
-    tracemalloc.start()
-    try:
-        with pytest.raises(CompressionError):
-            decompress(codec, bomb, decompressed_bytes_max=1 << 20)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 3 << 20
+    with traced() as memory, pytest.raises(CompressionError):
+        decompress(codec, bomb, decompressed_bytes_max=1 << 20)
+    assert memory.peak < 3 << 20
 
 
 XERIAL = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)

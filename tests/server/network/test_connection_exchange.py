@@ -6,7 +6,6 @@ import contextlib
 import subprocess
 import sys
 import threading
-import tracemalloc
 
 import pytest
 import trio
@@ -21,6 +20,7 @@ from mockbroker.simulation.streams import simulated_cluster, virtual_run
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from tests.support.logged import logged
+from tests.support.traced import traced
 
 
 class _Counting(CoreCluster):
@@ -127,12 +127,9 @@ def test_records_a_thousand_times_take_no_memory_and_close_the_connection(
         partition = FetchPartition(partition=0, partition_max_bytes=1 << 20)
         topics = [FetchTopic(topic="t", partitions=[partition])]
         leader = client.leader("t", 0)
-        tracemalloc.start()
-        with pytest.raises(ClientError):
+        with traced() as memory, pytest.raises(ClientError):
             leader.send(FetchRequest(max_bytes=1 << 20, topics=topics), 12)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-    assert peak < 64 << 20
+    assert memory.peak < 64 << 20
     [line] = [record.getMessage() for record in logged(caplog)]
     assert "FETCH" in line
     assert "the limit is mockbroker.response.bytes.max" in line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import tracemalloc
 from collections import Counter
 from collections.abc import Iterator
 
@@ -16,6 +15,7 @@ from mockbroker.server.network.frame_reader import (
     InvalidReceiveError,
 )
 from mockbroker.server.network.stats import Stats
+from tests.support.traced import traced
 
 FRAME_BYTES_MAX = 100 << 20
 
@@ -60,14 +60,9 @@ async def test_an_announced_frame_takes_memory_for_what_has_arrived(autojump_clo
     frames = reader(
         Chunks(struct.pack(">i", FRAME_BYTES_MAX), bytes(arrived), closes=False),
     )
-    tracemalloc.start()
-    try:
-        with trio.move_on_after(1):
-            await frames._read_frame()
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 4 * arrived
+    with traced() as memory, trio.move_on_after(1):
+        await frames._read_frame()
+    assert memory.peak < 4 * arrived
 
 
 @pytest.mark.trio

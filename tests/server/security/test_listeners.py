@@ -158,7 +158,7 @@ def test_an_unknown_security_protocol_is_said():
         ((ListenerSpec("A"), ListenerSpec("A")), "two listeners are called A$"),
         (
             (ListenerSpec("A"), ListenerSpec("a")),
-            r"two listeners are called a \(case does not tell it from A\)",
+            r"two listeners are called a \(A is the same name\)",
         ),
         (
             (ListenerSpec("A", port=9092), ListenerSpec("B", port=9094)),

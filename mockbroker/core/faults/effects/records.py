@@ -78,7 +78,7 @@ def with_records(
 ) -> Any:
     """A copy of a Produce, or of the answer to a Fetch, with changed records.
 
-    Raises ValueError if several changes have made very much of them.
+    Raises ValueError if an earlier effect has made too many bytes of them.
     """
     changed = fresh(message)
     for _, partition in selected_partitions(changed, layout, selection):
@@ -97,7 +97,7 @@ def joined(records: Any) -> bytes:
         return bytes(records)
     size = sum(map(len, records))
     if size > JOINED_BYTES_MAX:
-        raise ValueError(f"the records of a partition have {size:,} bytes by now")
+        raise ValueError(f"effects have made {size:,} bytes of the records of a partition")
     return b"".join(records)
 
 
