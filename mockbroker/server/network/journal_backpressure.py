@@ -27,9 +27,10 @@ async def room_in(journal: Journal) -> None:
 
 
 def _check_later(journal: Journal) -> None:
-    """Check the readers after READER_TIMEOUT_S."""
+    """Check the readers after READER_TIMEOUT_S, unless there is room before."""
     seen = journal.readers.positions()
-    call_after(READER_TIMEOUT_S, lambda: _check(journal, seen))
+    timer = call_after(READER_TIMEOUT_S, lambda: _check(journal, seen))
+    journal.readers.when_room(timer.cancel)
 
 
 def _check(journal: Journal, seen: dict[ReaderPosition, int]) -> None:

@@ -56,7 +56,8 @@ def is_full(kafka: Cluster) -> bool:
 
 
 def test_a_slow_reader_misses_nothing(kafka: Cluster) -> None:
-    """Clients are held up meanwhile, and go on as it reads."""
+    """Clients are held up meanwhile, and go on as it reads. No thread is left of a wait."""
+    before = waiting_timers()
     reader = reader_of(kafka)
     after = reader.position
     producing = Produced(kafka)
@@ -77,6 +78,13 @@ def test_a_slow_reader_misses_nothing(kafka: Cluster) -> None:
     assert found == list(range(after + 1, found[-1] + 1))
     assert producing.errors == []
     assert len(kafka.records("orders")) == RECORDS
+    assert waiting_timers() <= before
+
+
+def waiting_timers() -> set[threading.Thread]:
+    """The threads that wait to call something later."""
+    timers = (each for each in threading.enumerate() if isinstance(each, threading.Timer))
+    return {each for each in timers if not each.finished.is_set()}
 
 
 def test_a_reader_that_stands_still_is_not_waited_for(
