@@ -998,7 +998,7 @@ class Conditions(TypedDict, total=False):
 
 # The connection is accepted, and the broker sends nothing: no TLS, no SASL, no Kafka. `at` is the
 # TLS handshake (on a listener without TLS: the first byte) or the SASL handshake. Without a time
-# this lasts until the client closes the connection.
+# this lasts until the client closes the connection or the rule is removed.
 StallHandshakeDict = TypedDict(
     "StallHandshakeDict",
     {

@@ -52,6 +52,10 @@ class Exchange(ExchangeContext, Protocol):
         """Call `arm` with a callback, and return at its first call."""
         ...
 
+    def when_closed_by_client(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Call `call` once if the client closes its side; returns the function that ends this."""
+        ...
+
     async def released(self) -> None:
         """Return at once, or when a paused broker is resumed."""
         ...

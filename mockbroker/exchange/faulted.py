@@ -128,9 +128,9 @@ class FaultedExchange:
                 case delivery.Close(phase="before"):
                     raise _EndedError(delivery.Ending(effect.how == "rst"))
                 case connections.StallHandshake():
-                    await self._stall(decision, effect.for_)
+                    await self._stall_handshake(decision, effect.for_)
                 case connections.CutOff(both_ways=True):
-                    await self._stall(decision, None)
+                    await self._until(decision.rule.when_removed, None)
                 case answers.ErrorAfter():
                     continue
                 case answers.Error() | answers.RecordErrors():
@@ -198,7 +198,7 @@ class FaultedExchange:
                 case delivery.DropReply():
                     dropped = effect
                 case connections.CutOff(both_ways=False):
-                    await self._stall(decision, None)
+                    await self._until(decision.rule.when_removed, None)
                 case _:
                     self._edit_answer(decision.selection, effect)
         return dropped
@@ -278,9 +278,30 @@ class FaultedExchange:
 
     # -- waiting -----------------------------------------------------------------------------------
 
-    async def _stall(self, decision: Decision, milliseconds: int | None) -> None:
-        """Wait for some time, or until the rule is removed if none is given."""
-        await self._until(decision.rule.when_removed, milliseconds)
+    async def _stall_handshake(self, decision: Decision, milliseconds: int | None) -> None:
+        """Wait until the rule is removed, at most for some time if it is given. A client that
+        closes meanwhile ends the exchange.
+        """
+        closed = False
+
+        def watch(over: Callable[[], None]) -> Callable[[], None]:
+            def close() -> None:
+                nonlocal closed
+                closed = True
+                over()
+
+            forget = self._exchange.when_closed_by_client(close)
+            withdraw = decision.rule.when_removed(over)
+
+            def unwatch() -> None:
+                forget()
+                withdraw()
+
+            return unwatch
+
+        await self._until(watch, milliseconds)
+        if closed:
+            raise _EndedError(delivery.Ending(reset=False))
 
     async def _sleep(self, milliseconds: int) -> None:
         """Wait on the exchange's clock, if there is a time to wait for."""

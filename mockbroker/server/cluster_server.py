@@ -204,6 +204,8 @@ class ClusterServer:
         """Close every port and connection. Idempotent."""
         for host in self.socket_servers.values():
             host.stop(reset=False)
+        if self.cluster.runtime.journal is not None:
+            self.cluster.runtime.journal.readers.set_full(False)  # nobody waits any more
         self._network.close()
         if self._security is not None:
             self._security.close()

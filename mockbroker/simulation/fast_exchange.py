@@ -109,6 +109,10 @@ class FastExchange(ServedExchange):
     async def wait(self, arm: Arm) -> None:
         await _Wait(arm)
 
+    def when_closed_by_client(self, call: Callable[[], None]) -> Callable[[], None]:  # noqa: ARG002
+        """A client of the fast mode waits for its answer."""
+        return lambda: None
+
     async def released(self) -> None:
         await _Wait(self._caller.when_running)
 

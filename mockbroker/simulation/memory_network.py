@@ -190,6 +190,7 @@ class Pipe:
         "broken",
         "ended",
         "gone",
+        "on_end",
         "on_gone",
         "on_readable",
         "room",
@@ -207,6 +208,7 @@ class Pipe:
         self.gone = False  # the reader has closed its end
         self.on_gone: Callable[[], None] | None = None  # called if bytes arrive after that
         self.on_readable: Callable[[], None] | None = None
+        self.on_end: Callable[[], None] | None = None  # FIN or RST
 
     # -- writing -----------------------------------------------------------------------------------
 
@@ -242,6 +244,7 @@ class Pipe:
             self.broken = True
             self.wake_reader()
             self.wake_writer()
+            self._notify_end()
 
     # -- arriving ----------------------------------------------------------------------------------
 
@@ -269,6 +272,17 @@ class Pipe:
     def _end(self) -> None:
         self.ended = True
         self.wake_reader()
+        self._notify_end()
+
+    def _notify_end(self) -> None:
+        on_end, self.on_end = self.on_end, None
+        if on_end is not None:
+            on_end()
+
+    def notify_end_soon(self) -> None:
+        """Call `on_end` for an end that has come already, unless it is removed before."""
+        clock = self._network.clock
+        clock.call_at(clock.current_time(), self._notify_end)
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -389,7 +403,7 @@ class End:
             incoming.gone = True
             incoming.on_gone = self._reset
         incoming.arrived.clear()
-        incoming.on_readable = None
+        incoming.on_readable = incoming.on_end = None
 
     def _reset(self) -> None:
         """Send RST, because bytes arrived after the close."""
@@ -449,9 +463,17 @@ class MemoryLink:
         if pipe.arrived:
             pipe.notify_readable_soon()
 
+    def expect_close(self, on_close: Callable[[], None]) -> None:
+        """As `AcceptedTransport.expect_close`."""
+        pipe = self._end.incoming
+        pipe.on_end = on_close
+        if pipe.ended or pipe.broken:
+            pipe.notify_end_soon()
+
     def forget(self) -> None:
         """As `AcceptedTransport.forget`."""
-        self._end.incoming.on_readable = None
+        pipe = self._end.incoming
+        pipe.on_readable = pipe.on_end = None
 
 
 class MemoryStream(trio.abc.HalfCloseableStream):

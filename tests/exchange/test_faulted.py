@@ -432,6 +432,14 @@ def test_a_stall_without_end_goes_on_when_its_rule_is_removed(proxy: Proxy) -> N
     assert exchange.response.auth_bytes == b"welcome"
 
 
+def test_a_client_that_closes_ends_its_stall(proxy: Proxy) -> None:
+    rule = proxy.rule(do={"stall_handshake": {"at": "sasl"}})
+    exchange = authenticate(proxy)
+    exchange.closed_by_client()
+    assert (exchange.applied, exchange.fate, exchange.ended) == ([], "closed", "FIN")
+    assert (len(rule.removal), exchange.on_close) == (0, [])
+
+
 def test_a_session_runs_out_and_its_renewal_is_refused(proxy: Proxy) -> None:
     session = Session()
     proxy.connection.sasl = cast("Any", session)

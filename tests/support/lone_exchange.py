@@ -84,6 +84,7 @@ class LoneExchange:
         self.fate = ""  # why nothing is sent
         self.muted_ms = 0
         self.ended = ""  # "FIN" or "RST" once the connection is over
+        self.on_close: list[Callable[[], None]] = []  # called when the client closes
 
     @property
     def response(self) -> Any:
@@ -97,6 +98,15 @@ class LoneExchange:
 
     async def wait(self, arm: Arm) -> None:
         await _Wait(arm)
+
+    def when_closed_by_client(self, call: Callable[[], None]) -> Callable[[], None]:
+        self.on_close.append(call)
+        return self.on_close.clear
+
+    def closed_by_client(self) -> None:
+        """The client gives up."""
+        for call in list(self.on_close):
+            call()
 
     async def released(self) -> None:
         if self._proxy.paused is not None:

@@ -255,7 +255,8 @@ class AsyncFaults(AsyncRules):
         """The connection is accepted, and the broker sends nothing: no TLS, no SASL, no Kafka.
 
         `at` is the TLS handshake (on a listener without TLS: the first byte) or the SASL
-        handshake. Without a time this lasts until the client closes the connection.
+        handshake. Without a time this lasts until the client closes the connection or the rule is
+        removed.
         """
         return await self.add(rule_of("stall_handshake", {"at": at, "for": for_}, conditions))
 

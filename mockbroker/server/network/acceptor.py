@@ -16,8 +16,8 @@ import trio
 
 from mockbroker.server.config import ServerError
 from mockbroker.server.network.pause_gate import PauseGate
-from mockbroker.server.network.pipelined_requests import PipelinedRequests
 from mockbroker.server.network.transport import SocketTransport, Transport
+from mockbroker.server.network.watched_sockets import WatchedSockets
 
 log = logging.getLogger("mockbroker")
 
@@ -29,14 +29,22 @@ NO_DESCRIPTOR_PAUSE_S = 0.01
 
 
 class AcceptedTransport(Transport, Protocol):
-    """The transport of an accepted client, which also reports that the client has sent more."""
+    """The transport of an accepted client, which also reports that the client has sent more, or
+    has closed.
+    """
 
     def expect(self, on_readable: Callable[[], None]) -> None:
         """Call `on_readable` once when there are bytes to read. `forget` must follow."""
         ...
 
+    def expect_close(self, on_close: Callable[[], None]) -> None:
+        """Call `on_close` once when the client has closed its side, whatever bytes it sent before.
+        `forget` must follow.
+        """
+        ...
+
     def forget(self) -> None:
-        """End `expect`, also on a closed one."""
+        """End `expect` or `expect_close`, also on a closed one."""
         ...
 
     @property
@@ -97,13 +105,13 @@ class SocketNetwork:
     """TCP of this machine."""
 
     def __init__(self) -> None:
-        self._pipelined = PipelinedRequests() if PipelinedRequests.possible() else None
+        self._watched = WatchedSockets() if WatchedSockets.possible() else None
 
     def listen(self, host: str, port: int) -> SocketAcceptor:
         """As `ListenerNetwork.listen`."""
         sock = _bound(host, port)
         sock.listen(LISTEN_BACKLOG)
-        return SocketAcceptor(sock, self._pipelined)
+        return SocketAcceptor(sock, self._watched)
 
     def reserve(self, host: str, port: int) -> socket.socket:
         """As `ListenerNetwork.reserve`: neither a bind to port 0 nor an outgoing connection gets
@@ -113,22 +121,22 @@ class SocketNetwork:
 
     async def run(self) -> None:
         """As `ListenerNetwork.run`."""
-        if self._pipelined is not None:
-            await self._pipelined.run()
+        if self._watched is not None:
+            await self._watched.run()
 
     def close(self) -> None:
         """As `ListenerNetwork.close`."""
-        if self._pipelined is not None:
-            self._pipelined.close()
+        if self._watched is not None:
+            self._watched.close()
 
 
 class SocketAcceptor:
     """A listening socket."""
 
-    def __init__(self, sock: socket.socket, pipelined_requests: PipelinedRequests | None) -> None:
+    def __init__(self, sock: socket.socket, watched: WatchedSockets | None) -> None:
         self.port: int = sock.getsockname()[1]
         self._socket = sock
-        self._pipelined = pipelined_requests
+        self._watched = watched
         self._scope = trio.CancelScope()
 
     def close(self) -> None:
@@ -163,7 +171,7 @@ class SocketAcceptor:
         """
         for _ in range(ACCEPTS_PER_TURN):
             client, address = self._socket.accept()
-            accept(SocketTransport(client, self._pipelined), address)
+            accept(SocketTransport(client, self._watched), address)
             if gate.shut:
                 break
 

@@ -2,7 +2,7 @@
 
 As in Kafka's SocketServer, the next request is read after the response is sent. Pipelined requests
 wait in the socket, and a parked JoinGroup delays the requests behind it. Unlike in Kafka, a parked
-Fetch does not (see `pipelined_requests`). Handlers run on the connection's task: there is one
+Fetch does not (see `watched_sockets`). Handlers run on the connection's task: there is one
 thread, so a handler call is atomic, and a response that is ready costs no task switch.
 
 A request that Kafka would not answer (unknown API, version out of range, malformed bytes) closes
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
@@ -82,6 +82,7 @@ class Connection(FrameReader):
     __slots__ = (
         "_accepted",
         "_broker",
+        "_closed_by_client",
         "_cluster",
         "_elements_max",
         "_info",
@@ -121,6 +122,7 @@ class Connection(FrameReader):
         self._accepted = accepted
         self._trace = server.trace
         self.gate = server.gate
+        self._closed_by_client = False  # while nothing was read
         self.is_over = False  # the last response is sent; nothing more is read
         self._journal = cluster.runtime.journal
         self._scope = trio.CancelScope()
@@ -168,6 +170,8 @@ class Connection(FrameReader):
             self._transport.close()
             self._broker.connection_closed(self._info)
             self._stats.connections_closed += 1
+            if self._closed_by_client:
+                why = "closed by the client"
             if self._journal is not None:
                 self._journal.closed(self._now_ms(), self._broker.node_id, self._info, why)
 
@@ -175,6 +179,18 @@ class Connection(FrameReader):
         """Close at once, with RST if `reset`; a parked request stays unanswered."""
         self._transport.close(reset=reset)
         self._scope.cancel()
+
+    def when_closed_by_client(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Call `call` once if the client closes while nothing is read; returns the function that
+        ends this.
+        """
+
+        def closed() -> None:
+            self._closed_by_client = True
+            call()
+
+        self._accepted.expect_close(closed)
+        return self._accepted.forget
 
     async def _serve_all(self) -> str:
         """Serve until the connection ends; returns the reason."""

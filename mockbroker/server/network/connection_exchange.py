@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -81,6 +81,9 @@ class ConnectionExchange(ServedExchange, PendingExchange):
         over = trio.Event()
         arm(over.set)
         await over.wait()
+
+    def when_closed_by_client(self, call: Callable[[], None]) -> Callable[[], None]:
+        return self._connection.when_closed_by_client(call)
 
     async def released(self) -> None:
         await self._connection.gate.wait()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mockbroker.handlers.base import ConnectionInfo
     from mockbroker.server.cluster_server import ClusterServer
     from mockbroker.server.network.acceptor import AcceptedTransport
+    from mockbroker.server.network.connection import Connection
     from mockbroker.server.network.socket_server import ServedConnection, SocketServer
 
 
@@ -33,7 +34,7 @@ def accept_faulted(
     listener: str,
     accepted: AcceptedTransport,
     info: ConnectionInfo,
-    make: Callable[[], ServedConnection],
+    make: Callable[[], Connection],
 ) -> ServedConnection:
     """The connection from `make`, unless a rule refuses or stalls it."""
     decisions = engine.evaluate_accept(Facts.of_connection(host.broker, listener, info))
@@ -81,12 +82,14 @@ class RefusedConnection:
 
 
 class StalledConnection:
-    """A connection that is not served for `for_ms`, or while the rule is in force."""
+    """A connection that is not served for `for_ms`, or while the rule is in force. It ends if the
+    client closes meanwhile.
+    """
 
     parked = True  # the client waits, so the connection is not idle
 
     def __init__(
-        self, connection: ServedConnection, runtime: Runtime, for_ms: int | None, rule: ActiveRule
+        self, connection: Connection, runtime: Runtime, for_ms: int | None, rule: ActiveRule
     ) -> None:
         self.info = connection.info
         self._rule = rule
@@ -99,6 +102,7 @@ class StalledConnection:
     async def run(self) -> None:
         over = trio.Event()
         withdraw = self._rule.when_removed(over.set)
+        forget = self._connection.when_closed_by_client(lambda: self.abort(reset=False))
         timer: Timer | None = None
         if self._for_ms is not None:
             due_ms = self._runtime.now_ms() + self._for_ms
@@ -108,6 +112,7 @@ class StalledConnection:
                 await over.wait()
         finally:
             withdraw()
+            forget()
             if timer is not None:
                 timer.cancel()
         await self._connection.run()  # ends at once if the connection was aborted meanwhile

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import trio
 
 if TYPE_CHECKING:
-    from mockbroker.server.network.pipelined_requests import PipelinedRequests
+    from mockbroker.server.network.watched_sockets import WatchedSockets
 
 Buffer = bytes | bytearray | memoryview
 
@@ -56,16 +56,14 @@ class Transport(Protocol):
 class SocketTransport:
     """A plain TCP socket."""
 
-    __slots__ = ("_closed", "_pipelined", "_socket")
+    __slots__ = ("_closed", "_socket", "_watched")
 
-    def __init__(
-        self, sock: socket.socket, pipelined_requests: PipelinedRequests | None = None
-    ) -> None:
+    def __init__(self, sock: socket.socket, watched: WatchedSockets | None = None) -> None:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = sock
         self._closed = False
-        self._pipelined = pipelined_requests
+        self._watched = watched
 
     @property
     def socket(self) -> socket.socket:
@@ -79,13 +77,18 @@ class SocketTransport:
 
     def expect(self, on_readable: Callable[[], None]) -> None:
         """As `AcceptedTransport.expect`; without epoll, `on_readable` is never called."""
-        if self._pipelined is not None:
-            self._pipelined.expect(self._socket, on_readable)
+        if self._watched is not None:
+            self._watched.expect(self._socket, on_readable)
+
+    def expect_close(self, on_close: Callable[[], None]) -> None:
+        """As `AcceptedTransport.expect_close`; without epoll, `on_close` is never called."""
+        if self._watched is not None:
+            self._watched.expect_close(self._socket, on_close)
 
     def forget(self) -> None:
         """As `AcceptedTransport.forget`."""
-        if self._pipelined is not None:
-            self._pipelined.forget(self._socket)
+        if self._watched is not None:
+            self._watched.forget(self._socket)
 
     async def receive_into(self, view: memoryview, *, expect_data: bool = False) -> int:
         sock = self._socket

@@ -81,6 +81,19 @@ def test_a_slow_reader_misses_nothing(kafka: Cluster) -> None:
     assert waiting_timers() <= before
 
 
+def test_no_thread_is_left_of_a_wait_that_the_end_of_the_cluster_ends() -> None:
+    before = waiting_timers()
+    with Cluster(brokers=1, topics={"orders": 1}, journal_bytes=JOURNAL_BYTES) as kafka:
+        reader_of(kafka)
+        one_each = {"batch.num.messages": 1, "log_level": 0}
+        producer = Producer({"bootstrap.servers": kafka.bootstrap_servers} | one_each)
+        for _ in range(RECORDS):
+            producer.produce("orders", bytes(1000))
+        wait_until(lambda: bool(waiting_timers() - before))
+        producer.purge()
+    assert waiting_timers() <= before
+
+
 def waiting_timers() -> set[threading.Thread]:
     """The threads that wait to call something later."""
     timers = (each for each in threading.enumerate() if isinstance(each, threading.Timer))

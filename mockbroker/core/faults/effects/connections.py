@@ -22,7 +22,7 @@ class StallHandshake(msgspec.Struct, frozen=True, kw_only=True):
     """The connection is accepted, and the broker sends nothing: no TLS, no SASL, no Kafka.
 
     `at` is the TLS handshake (on a listener without TLS: the first byte) or the SASL handshake.
-    Without a time this lasts until the client closes the connection.
+    Without a time this lasts until the client closes the connection or the rule is removed.
     """
 
     SHORT: ClassVar[str] = "for"
