@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from tests.support.sockets import close_with_rst
+
 SOCKET_TIMEOUT_S = 20.0
 
 
@@ -26,8 +28,7 @@ class Peer:
 
     def reset(self) -> None:
         """Close with RST, as a crashing process does."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.socket.close()
+        close_with_rst(self.socket)
 
     def _read(self, size: int) -> bytes:
         data = b""

@@ -9,6 +9,7 @@ import trio
 
 from mockbroker.server.clock import real_time
 from mockbroker.server.clock.adjustable_clock import AdjustableClock
+from tests.support.timers import waiting_timers
 
 
 def frozen() -> AdjustableClock:
@@ -33,9 +34,7 @@ def test_a_block_that_ends_in_time_is_not_cancelled_and_leaves_no_thread() -> No
         return scope.cancelled_caught
 
     assert not trio.run(main, clock=frozen())
-    for thread in threading.enumerate():
-        if isinstance(thread, threading.Timer):
-            assert thread.finished.is_set()
+    assert not waiting_timers()
 
 
 def test_a_timer_of_a_run_that_has_ended_calls_nothing() -> None:

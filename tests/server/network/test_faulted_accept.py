@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import struct
 
 import pytest
 
@@ -14,6 +13,7 @@ from mockbroker.server.config import ListenerSpec
 from mockbroker.simulation.streams import simulated_cluster, virtual_run
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
 from mockbroker_protocol.messages.sasl_handshake import SaslHandshakeRequest
+from tests.support.sockets import close_with_rst
 from tests.support.waiting import wait_until
 
 
@@ -70,7 +70,8 @@ def test_a_client_that_gives_up_ends_its_stall(at: str, how: str) -> None:
         assert len(kafka.connections()) == len(clients)
         for client in clients:
             if how == "RST":
-                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            client.close()
+                close_with_rst(client)
+            else:
+                client.close()
         wait_until(lambda: kafka.connections() == [], what="the end of the connections")
         kafka.journal.exactly(3, kind="connection", change="closed", reason="closed by the client")

@@ -18,6 +18,7 @@ from mockbroker.client.connection import Connection
 from mockbroker.server.network.frame_reader import BUFFER_BYTES
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from tests.server.network.test_connection import Raw, api_versions
+from tests.support.sockets import close_with_rst
 from tests.support.waiting import wait_until
 
 MB = 1 << 20
@@ -181,8 +182,7 @@ def test_clients_that_vanish_leave_nothing():
         for _ in range(50):
             client = Raw(kafka)
             client.send(struct.pack(">i", 1000) + bytes(10))
-            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            client.socket.close()
+            close_with_rst(client.socket)
         stats = kafka.server.stats
         wait_until(lambda: (stats.connections_opened, stats.connections_open) == (50, 0))
         wait_until(lambda: kafka.call(lambda _: not kafka.server.socket_servers[1].connected))

@@ -14,6 +14,7 @@ from mockbroker.core.journal.reader_positions import ReaderPosition
 from mockbroker.server.network import journal_backpressure
 from tests.support.http import HttpClient
 from tests.support.librdkafka import TIMEOUT_S
+from tests.support.timers import waiting_timers
 from tests.support.waiting import wait_until
 
 RECORDS = 150  # each in a request of its own: several times what the journal holds
@@ -92,12 +93,6 @@ def test_no_thread_is_left_of_a_wait_that_the_end_of_the_cluster_ends() -> None:
         wait_until(lambda: bool(waiting_timers() - before))
         producer.purge()
     assert waiting_timers() <= before
-
-
-def waiting_timers() -> set[threading.Thread]:
-    """The threads that wait to call something later."""
-    timers = (each for each in threading.enumerate() if isinstance(each, threading.Timer))
-    return {each for each in timers if not each.finished.is_set()}
 
 
 def test_a_reader_that_stands_still_is_not_waited_for(
