@@ -185,14 +185,14 @@ class Pipe:
         "_arrives_s",
         "_network",
         "_reader",
+        "_watch",
+        "_watches_end",
         "_writer",
         "arrived",
         "broken",
         "ended",
         "gone",
-        "on_end",
         "on_gone",
-        "on_readable",
         "room",
     )
 
@@ -207,8 +207,8 @@ class Pipe:
         self.broken = False  # RST has
         self.gone = False  # the reader has closed its end
         self.on_gone: Callable[[], None] | None = None  # called if bytes arrive after that
-        self.on_readable: Callable[[], None] | None = None
-        self.on_end: Callable[[], None] | None = None  # FIN or RST
+        self._watch: Callable[[], None] | None = None  # called once
+        self._watches_end = False  # FIN or RST, not bytes
 
     # -- writing -----------------------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ class Pipe:
             self.broken = True
             self.wake_reader()
             self.wake_writer()
-            self._notify_end()
+            self._notify(end=True)
 
     # -- arriving ----------------------------------------------------------------------------------
 
@@ -257,32 +257,32 @@ class Pipe:
             return
         self.arrived.append(piece)
         self.wake_reader()
-        self._notify_readable()
-
-    def _notify_readable(self) -> None:
-        on_readable, self.on_readable = self.on_readable, None
-        if on_readable is not None:
-            on_readable()
-
-    def notify_readable_soon(self) -> None:
-        """Call `on_readable` for bytes that have arrived already, unless it is removed before."""
-        clock = self._network.clock
-        clock.call_at(clock.current_time(), self._notify_readable)
+        self._notify(end=False)
 
     def _end(self) -> None:
         self.ended = True
         self.wake_reader()
-        self._notify_end()
+        self._notify(end=True)
 
-    def _notify_end(self) -> None:
-        on_end, self.on_end = self.on_end, None
-        if on_end is not None:
-            on_end()
+    def watch(self, call: Callable[[], None], *, end: bool) -> None:
+        """Call `call` once when bytes have arrived, or if `end` FIN or RST, unless `unwatch` comes
+        before. If that has happened already, the call comes soon.
+        """
+        self._watch, self._watches_end = call, end
+        has_happened = self.ended or self.broken if end else bool(self.arrived)
+        if has_happened:
+            clock = self._network.clock
+            clock.call_at(clock.current_time(), partial(self._notify, end=end))
 
-    def notify_end_soon(self) -> None:
-        """Call `on_end` for an end that has come already, unless it is removed before."""
-        clock = self._network.clock
-        clock.call_at(clock.current_time(), self._notify_end)
+    def unwatch(self) -> None:
+        """End the watch, if there is one."""
+        self._watch = None
+
+    def _notify(self, *, end: bool) -> None:
+        call = self._watch
+        if call is not None and end is self._watches_end:
+            self._watch = None
+            call()
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -403,7 +403,7 @@ class End:
             incoming.gone = True
             incoming.on_gone = self._reset
         incoming.arrived.clear()
-        incoming.on_readable = incoming.on_end = None
+        incoming.unwatch()
 
     def _reset(self) -> None:
         """Send RST, because bytes arrived after the close."""
@@ -458,22 +458,15 @@ class MemoryLink:
 
     def expect(self, on_readable: Callable[[], None]) -> None:
         """As `AcceptedTransport.expect`."""
-        pipe = self._end.incoming
-        pipe.on_readable = on_readable
-        if pipe.arrived:
-            pipe.notify_readable_soon()
+        self._end.incoming.watch(on_readable, end=False)
 
     def expect_close(self, on_close: Callable[[], None]) -> None:
         """As `AcceptedTransport.expect_close`."""
-        pipe = self._end.incoming
-        pipe.on_end = on_close
-        if pipe.ended or pipe.broken:
-            pipe.notify_end_soon()
+        self._end.incoming.watch(on_close, end=True)
 
     def forget(self) -> None:
         """As `AcceptedTransport.forget`."""
-        pipe = self._end.incoming
-        pipe.on_readable = pipe.on_end = None
+        self._end.incoming.unwatch()
 
 
 class MemoryStream(trio.abc.HalfCloseableStream):

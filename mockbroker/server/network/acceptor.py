@@ -44,7 +44,7 @@ class AcceptedTransport(Transport, Protocol):
         ...
 
     def forget(self) -> None:
-        """End `expect` or `expect_close`, also on a closed one."""
+        """End `expect` or `expect_close`. `close` does so, too."""
         ...
 
     @property

@@ -130,6 +130,7 @@ class SocketTransport:
         if self._closed:
             return
         self._closed = True
+        self.forget()
         if reset:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         trio.lowlevel.notify_closing(self._socket)

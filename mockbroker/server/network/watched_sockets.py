@@ -63,13 +63,11 @@ class WatchedSockets:
             self._epoll.register(fd, event | select.EPOLLONESHOT)
 
     def forget(self, sock: socket.socket) -> None:
-        """End the watch, also for a closed socket."""
+        """End the watch, if there is one. It must end before the socket is closed: another one may
+        have its number then.
+        """
         fd = sock.fileno()
-        if fd < 0:
-            closed = [known for known, (each, *_) in self._watched.items() if each is sock]
-            for each in closed:  # not from the epoll set: another socket may have the number now
-                del self._watched[each]
-        elif self._watched.pop(fd, None) is not None:
+        if self._watched.pop(fd, None) is not None:
             self._epoll.unregister(fd)
 
     @staticmethod
