@@ -170,10 +170,11 @@ class ClusterState:
         self.states = StateChangeLog(self.replication_control)
         self.runtime.after_event.append(self.states.follow)
         self.topic_control = TopicControl(
-            self.replication_control, self.states, self.publisher.topic_deleted
+            self.replication_control, self.states, self.publisher.topics_deleted
         )
         self.create_topic = self.topic_control.create
         self.delete_topic = self.topic_control.delete
+        self.delete_topics = self.topic_control.delete_all
         self.find_coordinator_partition = self.topic_control.coordinator_partition
         # The recorder of changes, if there is one.
         self.recorder: ChangeRecorder | None = None

@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
+from mockbroker.core.metadata.topic import Topic
 from mockbroker.core.quotas.throttling import ThrottledError
 from mockbroker.core.security.acls import AclOperation
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_cluster, on_topic, requires
@@ -133,8 +134,10 @@ def _delete(
     for number, names in enumerate(list(_slices(cluster, doomed))):
         if number:
             yield
+        topics: list[Topic] = []
+        results += [_take(cluster, name, doomed[name], quota, topics) for name in names]
         with cluster.states.one_event():
-            results += [_delete_one(cluster, name, doomed[name], quota) for name in names]
+            cluster.delete_topics(topics)
     return results
 
 
@@ -151,9 +154,10 @@ def _slices(cluster: Cluster, names: Iterable[str]) -> Iterator[list[str]]:
         yield some
 
 
-def _delete_one(
-    cluster: Cluster, name: str, topic_id: bytes, quota: MutationQuota
+def _take(
+    cluster: Cluster, name: str, topic_id: bytes, quota: MutationQuota, topics: list[Topic]
 ) -> DeletableTopicResult:
+    """The result for a topic, which joins `topics` if it is still there and within the quota."""
     topic = cluster.topics.get(name)
     if topic is None or topic.topic_id != topic_id:  # deleted between two slices
         state = DeleteTopicState(name, topic_id)
@@ -162,7 +166,7 @@ def _delete_one(
         quota.draw(len(topic.partitions))
     except ThrottledError as throttled:
         return DeletableTopicResult(name, topic_id, throttled.error, throttled.message)
-    cluster.delete_topic(name)
+    topics.append(topic)
     return DeletableTopicResult(name, topic_id, error_message=None)
 
 

@@ -5,7 +5,7 @@ Source: GroupCoordinatorService.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.core.brokers.host import HostBroker
@@ -92,14 +92,14 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
             for group_id in shard.groups:
                 extend_group_deadlines(shard, group_id, connections, by_ms)
 
-    def topic_deleted(self, name: str) -> None:
-        """Remove the offsets committed for a topic that the broker's metadata no longer has.
+    def topics_deleted(self, names: Collection[str]) -> None:
+        """Remove what groups stored of topics that the broker's metadata no longer has.
 
         Source: GroupCoordinatorService.onMetadataUpdate.
         """
         for shard in self.shards():
             if isinstance(shard, GroupShard):
-                shard.topic_deleted(name)
+                shard.topics_deleted(names)
 
 
 def extend_group_deadlines(

@@ -9,7 +9,7 @@ Source: Kafka's OffsetMetadataManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 import msgspec
@@ -95,12 +95,17 @@ class OffsetStore:
                 keys.update(dict.fromkeys((topic, partition) for partition in partitions))
         return list(keys)
 
-    def keys_of_topic(self, topic: str) -> list[tuple[str, int]]:
-        """Each group and partition with an offset in the topic, committed or pending, once."""
-        keys: dict[tuple[str, int], None] = {}
+    def keys_of_topics(self, names: Iterable[str]) -> list[tuple[str, str, int]]:
+        """Each group, topic and partition with an offset in the topics, committed or pending, once.
+
+        Takes a time of the groups' number, not of the topics'.
+        """
+        wanted = frozenset(names)
+        keys: dict[tuple[str, str, int], None] = {}
         for groups in (self.committed, *self._pending.values()):
             for group_id, topics in groups.items():
-                keys.update(dict.fromkeys((group_id, p) for p in topics.get(topic, ())))
+                for topic in sorted(topics.keys() & wanted):
+                    keys.update(dict.fromkeys((group_id, topic, p) for p in topics[topic]))
         return list(keys)
 
     def _topics_of(self, group_id: str) -> Iterator[Topics]:

@@ -285,10 +285,9 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
         to_remove = [(group_id, topic, partition) for topic, partition in keys]
         return self._write_offset_tombstones(to_remove, reason)
 
-    def topic_deleted(self, topic: str) -> None:
-        """Remove each group's offsets and share partitions of a deleted topic."""
-        keys = self.offsets.keys_of_topic(topic)
-        self._write_offset_tombstones([(group, topic, p) for group, p in keys], "topic_deleted")
+    def topics_deleted(self, topics: Iterable[str]) -> None:
+        """Remove each group's offsets and share partitions of deleted topics."""
+        self._write_offset_tombstones(self.offsets.keys_of_topics(topics), "topic_deleted")
         if SHARE in self._runners:
             self.shares.topics_deleted()
 

@@ -10,10 +10,14 @@ Source: BrokerMetadataPublisher, ReplicaManager.applyDelta.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
+from mockbroker.core.metadata.topic import (
+    GROUP_METADATA_TOPIC,
+    INTERNAL_TOPICS,
+    SHARE_GROUP_STATE_TOPIC,
+)
 from mockbroker.core.replication.replica import FollowerState, Replica
 
 if TYPE_CHECKING:
@@ -61,19 +65,19 @@ class MetadataPublisher:
             if any(node_id in lost for node_id in partition.replicas):
                 self._replication.assignment_changed(partition)
 
-    def topic_deleted(self, topic: Topic) -> None:
-        """A topic is deleted: brokers with the newest image delete what groups stored of it."""
+    def topics_deleted(self, topics: Collection[Topic]) -> None:
+        """Topics are deleted: brokers with the newest image delete what groups stored of them."""
         newest = self._cache.image
         for broker in self._processes.values():
             if broker.image is newest:
-                self._forget_topic(broker, topic)
+                self._forget(broker, topics)
 
-    def _forget_topic(self, broker: Broker, topic: Topic) -> None:
+    def _forget(self, broker: Broker, topics: Collection[Topic]) -> None:
         """Delete committed offsets, and the states of share partitions."""
         if GROUP_METADATA_TOPIC in broker.image.topics:
-            broker.groups.topic_deleted(topic.name)
-        if broker.has_share_coordinator:
-            broker.share_coordinator.topics_deleted((topic.topic_id,))
+            broker.groups.topics_deleted([topic.name for topic in topics])
+        if broker.has_share_coordinator and SHARE_GROUP_STATE_TOPIC in broker.image.topics:
+            broker.share_coordinator.topics_deleted({topic.topic_id for topic in topics})
 
     # -- finding the controller --------------------------------------------------------------------
 
@@ -94,9 +98,10 @@ class MetadataPublisher:
                 partition.notify()
         self._replication.broker_changed(broker.node_id)
         self._reload_coordinators(broker)
-        for topic in former.topics.values():
-            if topic.topic_id not in newest.topics_by_id:
-                self._forget_topic(broker, topic)
+        known = former.topics.values()
+        gone = [topic for topic in known if topic.topic_id not in newest.topics_by_id]
+        if gone:
+            self._forget(broker, gone)
         waiting, broker.awaiting_controller = broker.awaiting_controller, {}
         for call in waiting:
             call()

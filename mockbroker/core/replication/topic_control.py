@@ -9,7 +9,7 @@ Source: ReplicationControlManager; AutoTopicCreationManager for internal topics.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mockbroker.core.errors import ApiError
@@ -39,8 +39,8 @@ _INTERNAL_PREFIXES = {
 
 
 class TopicControl:
-    """Changes the topics of the newest image. `publish_deletion` brings a deletion to the
-    brokers.
+    """Changes the topics of the newest image. `publish_deletion` brings the deletion of
+    topics to the brokers.
     """
 
     __slots__ = (
@@ -56,7 +56,7 @@ class TopicControl:
         self,
         control: ReplicationControl,
         states: StateChangeLog,
-        publish_deletion: Callable[[Topic], None],
+        publish_deletion: Callable[[Collection[Topic]], None],
     ) -> None:
         self._control = control
         self._configs = control.configs
@@ -142,22 +142,38 @@ class TopicControl:
 
     def delete(self, name: str) -> None:
         """Delete a topic with its partitions. Raises ApiError for an unknown topic."""
-        control, metadata = self._control, self._metadata
-        topic = metadata.image.topics.get(name)
+        topic = self._metadata.image.topics.get(name)
         if topic is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        self.delete_all((topic,))
+
+    def delete_all(self, topics: Collection[Topic]) -> None:
+        """Delete topics of the newest image with their partitions, as one change: what groups
+        stored of them is deleted together.
+        """
+        for topic in topics:
+            self._remove(topic)
+        self._publish_deletion(topics)
+        for topic in topics:
+            self._delete_partitions(topic)
+
+    def _remove(self, topic: Topic) -> None:
+        """Remove a topic from the newest image."""
+        control, metadata = self._control, self._metadata
         for partition in list(topic.partitions):
             metadata.unshare(partition)  # a broker without the controller keeps its partitions
-        del metadata.image.topics[name]
+        del metadata.image.topics[topic.name]
         del metadata.image.topics_by_id[topic.topic_id]
         for partition in topic.partitions:
             partition.wake_resting()
-        control.name_removed(name)
+        control.name_removed(topic.name)
         metadata.changed(topic)
         emit_topic_deleted(control.runtime, topic)
         for observer in metadata.on_topic_deleted:
             observer(topic)
-        self._publish_deletion(topic)
+
+    def _delete_partitions(self, topic: Topic) -> None:
+        control, metadata = self._control, self._metadata
         for partition in topic.partitions:
             if partition.leader_epoch > 0:
                 control.former_epochs[partition.key] = partition.leader_epoch

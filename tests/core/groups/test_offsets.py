@@ -87,8 +87,9 @@ def test_keys_are_listed_once_whether_committed_or_pending(store: OffsetStore) -
     store.commit_pending(7, G, "u", 3, at(2))
     store.commit("h", T, 5, at(1))
     assert store.keys_of_group(G) == [(T, 0), ("u", 3)]
-    assert store.keys_of_topic(T) == [(G, 0), ("h", 5)]
-    assert store.keys_of_topic("v") == []
+    assert store.keys_of_topics((T,)) == [(G, T, 0), ("h", T, 5)]
+    assert store.keys_of_topics(("u", T)) == [(G, T, 0), ("h", T, 5), (G, "u", 3)]
+    assert store.keys_of_topics(("v",)) == []
 
 
 def test_a_topic_id_that_is_not_known_fits_every_topic() -> None:

@@ -137,7 +137,7 @@ def test_thousands_of_offsets_go_in_several_batches(node: GroupNode) -> None:
             commits = [(topic, p, OffsetAndMetadata(1)) for p in range(start, start + 1_000)]
             assert shard.commit(group, commits) is E.NONE
     assert node.shard("g").delete_group("g") is E.NONE
-    node.shard("h").topic_deleted(topic)
+    node.shard("h").topics_deleted([topic])
     assert node.shard("g").offsets.of_group("g") == {}
     assert node.shard("h").offsets.of_group("h") == {}
     assert "h" in node.shard("h").groups
@@ -154,7 +154,7 @@ def test_a_batch_of_tombstones_is_of_a_thousand_offsets_at_most(
     shard = node.shard()
     shard.classic.create_simple_group("g", node.now_ms)
     commits = [("t", partition, OffsetAndMetadata(1)) for partition in range(offsets)]
-    for delete in (lambda: shard.topic_deleted("t"), lambda: shard.delete_group("g")):
+    for delete in (lambda: shard.topics_deleted(["t"]), lambda: shard.delete_group("g")):
         assert shard.commit("g", commits) is E.NONE
         before = batches(node)
         delete()

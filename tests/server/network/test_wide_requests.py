@@ -72,7 +72,7 @@ from tests.support.wide_values import (
 ELEMENTS_MAX = 20_000  # mockbroker.request.elements.max
 TOPICS = 2_000
 TOPICS_AT_ONCE = 1_000
-PARTS = 8  # the tests that share the APIs
+PARTS = 4  # the tests that share the APIs
 REPEATS = 3
 NOT_ASKED = (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
 STEP_MS_MAX = 500.0  # of the reference machine

@@ -12,6 +12,7 @@ from mockbroker.core.groups.share.offsets import alter_offsets
 from mockbroker.core.groups.share.records import RECORD_TYPES
 from mockbroker.core.groups.share.shard import ShareGroups
 from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.messages.delete_topics import DeleteTopicsRequest
 from mockbroker_protocol.records import iter_records, split_batches
 from tests.support.held_persister import HeldPersister, hold_persister
 from tests.support.share_node import ShareNode
@@ -267,6 +268,23 @@ def test_a_deleted_topic_is_forgotten(node: ShareNode) -> None:
     assert node.noted() == {"initializing": {}, "initialized": {}, "deleting": []}
     node.ticks("g", "m")
     assert node.assigned() == {"m": {}}
+
+
+def test_topics_deleted_by_one_request_are_forgotten_in_one_record_of_a_group(
+    node: ShareNode,
+) -> None:
+    """Each record has all share partitions of the group: one for each topic would take a time of
+    their square.
+    """
+    topics = [f"t{number}" for number in range(20)]
+    for topic in topics:
+        node.topic(topic, 1)
+    node.stable("m", topics=("t", *topics))
+    end = node.shard().partition.log_end_offset
+    answer = node.ask(DeleteTopicsRequest(topic_names=topics, timeout_ms=1_000), 5)
+    assert {each.error_code for each in answer.responses} == {0}
+    assert node.noted() == {"initializing": {}, "initialized": {"t": [0, 1, 2]}, "deleting": []}
+    assert node.shard().partition.log_end_offset == end + 1
 
 
 # ------------------------------------------------------------------------------------- deletion
