@@ -5,6 +5,8 @@ PYTHON ?= python3
 # Two workers more than there are cores: tests of clients mostly wait.
 JOBS   ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 ARGS   ?=
+# Which tests `make test` runs, by an expression of markers; MARKED= stands for all of them.
+MARKED ?= not slow
 
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -84,8 +86,8 @@ $(WARM): $(STAMP)
 	@$(PYTEST) --collect-only -qq > $@.log || { cat $@.log; exit 1; }
 	@mv $@.log $@
 
-test: $(WARM) chromium ## run the tests in parallel, all but the slow; narrow it with ARGS="-k fetch"
-	$(PYTEST) $(PARALLEL) -m 'not slow' $(ARGS)
+test: $(WARM) chromium ## run the tests in parallel, all but the slow (with MARKED= all); narrow it with ARGS="-k fetch"
+	$(PYTEST) $(PARALLEL) -m '$(MARKED)' $(ARGS)
 
 test-slow: $(WARM) ## what takes too long for every change: more seeds, whole plans on real brokers
 	$(PYTEST) $(PARALLEL) -m slow $(ARGS)

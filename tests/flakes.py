@@ -1,9 +1,10 @@
 """`python -m tests.flakes --runs 20 [TESTS…]`: tests that pass in some runs and fail in others.
 
 Each run has the tests in parallel, with twice as many workers as there are cores, so that they
-compete; the slow tests with `--slow`, else all others. Prints each test that failed, with its
-message, and in how many runs; the exit code is 1 if there is one. A run that fails without a test,
-because threads or files are left, counts as well. What failed tests leave is in build/flakes/.
+compete. All tests run, the slow ones too, unless `--marked 'not slow'` or another expression of
+markers selects some. Prints each test that failed, with its message, and in how many runs; the exit
+code is 1 if there is one. A run that fails without a test, because threads or files are left,
+counts as well. What failed tests leave is in build/flakes/.
 
 Twenty runs take hours: with `--resume` the command goes on after the runs that have ended, if
 nothing has changed since.
@@ -75,7 +76,7 @@ def failures(report: Path) -> tuple[int, dict[str, str]]:
 
 
 def run_once(
-    tests: list[str], workers: int, folder: Path, marked: str = "not slow"
+    tests: list[str], workers: int, folder: Path, marked: str
 ) -> tuple[int, dict[str, str]]:
     """How many tests a run had, and the messages of those that failed; the rest is in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -99,21 +100,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.flakes", description=__doc__)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--workers", type=int, default=WORKERS_A_CORE * (os.cpu_count() or 1))
-    parser.add_argument("--slow", action="store_true", help="the slow tests, not the others")
+    parser.add_argument("--marked", default="", help="an expression of markers, as for pytest's -m")
     parser.add_argument("--resume", action="store_true", help="go on after those that have ended")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="for what runs leave")
     parser.add_argument("tests", nargs="*", help="files and folders; without them, all tests")
     arguments = parser.parse_args()
-    marked = "slow" if arguments.slow else "not slow"
-    folder = arguments.folder / marked.replace(" ", "-")
-    path = folder / "runs.json"
-    runs = Runs(tests=arguments.tests, marked=marked, code=code_hash(ROOT, CODE))
+    folder, path = arguments.folder, arguments.folder / "runs.json"
+    runs = Runs(tests=arguments.tests, marked=arguments.marked, code=code_hash(ROOT, CODE))
     if arguments.resume:
         runs = runs.resumed(path)
     for number in range(runs.ended + 1, arguments.runs + 1):
         started = time.monotonic()
         count, failed = run_once(
-            arguments.tests, arguments.workers, folder / f"run-{number}", marked
+            arguments.tests, arguments.workers, folder / f"run-{number}", arguments.marked
         )
         runs.add(count, failed)
         save(runs, path)

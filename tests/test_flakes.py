@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.house.lint import ROOT
 
 FLAKY = """
@@ -53,7 +55,7 @@ def test_runs_that_were_stopped_go_on_with_what_has_ended(tmp_path: Path) -> Non
     done = run(tmp_path, "--runs", "2", "--resume")
     assert done.stdout.startswith("run 2 of 2: 2 tests, 1 failed, ")
     assert "failed in 1 of 2 runs" in done.stdout
-    saved = tmp_path / "runs" / "not-slow" / "runs.json"
+    saved = tmp_path / "runs" / "runs.json"
     saved.write_text(saved.read_text().replace('"code":"', '"code":"0'))
     changed = run(tmp_path, "--runs", "5", "--resume")
     assert changed.returncode != 0
@@ -72,12 +74,28 @@ def test_it_is_quick():
 """
 
 
-def test_the_slow_tests_are_run_in_place_of_the_others(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), "1 of 2 tests failed in 1 runs"),
+        (("--marked", "slow"), "1 of 1 tests failed in 1 runs"),
+        (("--marked", "not slow"), "0 of 1 tests failed in 1 runs"),
+    ],
+)
+def test_all_tests_are_run_or_those_with_markers(
+    tmp_path: Path, options: tuple[str, ...], expected: str
+) -> None:
     (tmp_path / "test_it.py").write_text(SLOW)
-    quick = run(tmp_path, "--runs", "1")
-    assert quick.stdout.splitlines()[-1] == "0 of 1 tests failed in 1 runs"
-    slow = run(tmp_path, "--runs", "1", "--slow")
-    assert slow.stdout.splitlines()[-1] == "1 of 1 tests failed in 1 runs"
+    done = run(tmp_path, "--runs", "1", *options)
+    assert done.stdout.splitlines()[-1] == expected
+
+
+def test_runs_of_other_markers_do_not_go_on(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(SLOW)
+    run(tmp_path, "--runs", "1")
+    others = run(tmp_path, "--runs", "2", "--resume", "--marked", "slow")
+    assert others.returncode != 0
+    assert "runs of other tests" in others.stderr
 
 
 LEAVING = """
