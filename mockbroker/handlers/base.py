@@ -144,12 +144,18 @@ CLOSE_CONNECTION = Outcome.CLOSE_CONNECTION
 
 
 class EncodedResponse:
-    """An encoded response body; `parts` follow the response header."""
+    """An encoded response body; `parts` follow the response header.
 
-    __slots__ = ("parts",)
+    `throttle_time_ms` is the throttle time in it, 0 if there is none.
+    """
 
-    def __init__(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:
+    __slots__ = ("parts", "throttle_time_ms")
+
+    def __init__(
+        self, parts: Sequence[bytes | bytearray | memoryview], throttle_time_ms: int = 0
+    ) -> None:
         self.parts = parts
+        self.throttle_time_ms = throttle_time_ms
 
 
 class ConnectionInfo:

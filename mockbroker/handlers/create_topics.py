@@ -22,10 +22,12 @@ from mockbroker.handlers.authorization import (
     requires,
     split,
 )
-from mockbroker.handlers.base import Parked, RequestContext, api
+from mockbroker.handlers.base import EncodedResponse, Parked, RequestContext, api
+from mockbroker.handlers.encoded_rows import encode_in_slices
 from mockbroker.handlers.slices import in_slices
 from mockbroker.handlers.throttling import MutationQuota
 from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.codec import response_codec
 from mockbroker_protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -53,14 +55,14 @@ TOPICS_PER_SLICE = 200
 )
 def create_topics(
     ctx: RequestContext, request: CreateTopicsRequest
-) -> CreateTopicsResponse | Parked[CreateTopicsResponse]:
+) -> CreateTopicsResponse | EncodedResponse | Parked[CreateTopicsResponse | EncodedResponse]:
     """Create each topic, or answer its error; the response has the configs in force."""
     return in_slices(ctx, request, _create_all(ctx, request), changes=True)
 
 
 def _create_all(
     ctx: RequestContext, request: CreateTopicsRequest
-) -> Generator[None, None, CreateTopicsResponse]:
+) -> Generator[None, None, CreateTopicsResponse | EncodedResponse]:
     cluster = ctx.cluster
     names = Counter(topic.name for topic in request.topics)
     duplicates = {name for name, count in names.items() if count > 1}
@@ -92,7 +94,11 @@ def _create_all(
     ]
     not_authorized = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
     results += [_result(topic.name, not_authorized) for topic in denied]
-    return CreateTopicsResponse(throttle_time_ms=quota.wait_ms, topics=results)
+    response = CreateTopicsResponse(throttle_time_ms=quota.wait_ms, topics=results)
+    if len(wanted) <= TOPICS_PER_SLICE:
+        return response
+    codec = response_codec(ApiKey.CREATE_TOPICS, ctx.api_version)
+    return (yield from encode_in_slices(codec, response, "topics", TOPICS_PER_SLICE))
 
 
 def _refuse_whole(

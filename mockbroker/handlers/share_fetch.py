@@ -260,9 +260,12 @@ class _ShareFetch:
     ) -> None:
         """Get the share partition of a target, and initialize it if that is not done."""
         manager = self._ctx.broker.share_partitions
-        assert self._request.group_id is not None
+        group_id, member_id = self._request.group_id, self._request.member_id
+        assert group_id is not None
+        assert member_id is not None
+        manager.release_left((group_id, member_id), target.key)
         try:
-            share = shares[target] = manager.get_or_create(self._request.group_id, target)
+            share = shares[target] = manager.get_or_create(group_id, target)
         except ApiError as error:
             errors[target] = error.error
             return

@@ -172,6 +172,7 @@ class Acknowledgements:
         return None
 
     def _apply(self, target: ShareTarget, batches: Sequence[AcknowledgementBatch]) -> None:
+        self._manager.release_left((self._group_id, self._member_id), target.key)
         share_partition = self._manager.get(self._group_id, target.topic_id, target.partition)
         if share_partition is None:
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -120,6 +120,8 @@ def _without_records(
 def _with_throttle_time(ctx: RequestContext, response: Any, wait_ms: int) -> object:
     """The answer with its throttle time, if its version has the field."""
     if isinstance(response, EncodedResponse):
+        if response.throttle_time_ms == wait_ms:
+            return response
         # These bytes are shared between connections.
         codec = response_codec(ctx.header.api_key, ctx.api_version)
         response = codec.decode(b"".join(response.parts))[0]

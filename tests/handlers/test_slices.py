@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mockbroker.core.quotas.client_quotas import entity_of
 from mockbroker.core.share.operations import INITIALIZE, READ
 from mockbroker.handlers.alter_configs import alter_configs
 from mockbroker.handlers.alter_user_scram_credentials import (
@@ -24,6 +25,7 @@ from mockbroker.handlers.produce import produce
 from mockbroker.handlers.slices import PARTITIONS_PER_SLICE
 from mockbroker.handlers.write_txn_markers import write_txn_markers
 from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.codec import response_codec
 from mockbroker_protocol.messages import alter_configs as alter_configs_messages
 from mockbroker_protocol.messages import (
     incremental_alter_configs as incremental_alter_configs_messages,
@@ -162,10 +164,26 @@ def test_topics_are_created_in_slices(node: Node) -> None:
     reply = create_topics(node.ctx(7), CreateTopicsRequest([*topics, topics[0]]))
     made = slices(node, reply, lambda: len(node.cluster.topics) - 1)
     assert made[:3] == [TOPICS_PER_SLICE, 2 * TOPICS_PER_SLICE, count - 1]
-    errors = {each.name: each.error_code for each in done(reply).topics}
+    assert len(made) > 5  # they are encoded in slices too
+    codec = response_codec(ApiKey.CREATE_TOPICS, 7)
+    encoded = b"".join(done(reply).parts)
+    response, _ = codec.decode(encoded)
+    assert b"".join(codec.encode(response)) == encoded
+    errors = {each.name: each.error_code for each in response.topics}
     assert errors.pop("new-0") == E.INVALID_REQUEST  # named twice
     assert set(errors.values()) == {0}
     assert len(errors) == count - 1
+
+
+def test_very_many_created_topics_tell_to_wait_as_few_do(node: Node) -> None:
+    entity = entity_of([("client-id", None)])
+    node.cluster.quotas.alter(entity, {"controller_mutation_rate": 1.0}, validate_only=False)
+    topics = [CreatableTopic(f"new-{number}", 1, 1) for number in range(TOPICS_PER_SLICE + 1)]
+    reply = create_topics(node.ctx(5), CreateTopicsRequest(topics))
+    slices(node, reply, lambda: 0)
+    encoded = done(reply)
+    response, _ = response_codec(ApiKey.CREATE_TOPICS, 5).decode(b"".join(encoded.parts))
+    assert response.throttle_time_ms == encoded.throttle_time_ms > 0
 
 
 def test_topics_are_deleted_in_slices(node: Node) -> None:

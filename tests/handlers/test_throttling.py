@@ -115,6 +115,16 @@ def test_an_answer_that_others_share_is_made_anew(node):
         assert (response.controller_id, response.throttle_time_ms, wait_ms) == (7, 1000, 1000)
 
 
+def test_an_encoded_answer_has_its_throttle_time_in_it(node):
+    """The longer one is told: its own, or that of the quota of time."""
+    allow(node, request_percentage=1.0)
+    parts = response_codec(ApiKey.METADATA, 12).encode(MetadataResponse(throttle_time_ms=700))
+    own = EncodedResponse(parts, 700)
+    assert charged(node, ApiKey.METADATA, 12, own) == (own, 700)
+    response, wait_ms = charged(node, ApiKey.METADATA, 12, own, spent_ns=10**9)
+    assert (response.throttle_time_ms, wait_ms) == (1000, 1000)
+
+
 def test_a_client_that_has_yet_to_prove_itself_does_not_pay(node):
     allow(node, request_percentage=1.0)
     answer = SaslHandshakeResponse()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mockbroker.core.errors import ApiError
+from mockbroker.core.garbage import no_collections
 from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker.core.log.emitters import emit_topic_deleted
 from mockbroker.core.log.leader_epoch_cache import NO_EPOCH
@@ -93,7 +94,8 @@ class TopicControl:
     def add(self, name: str, plans: Iterable[PartitionPlan], configs: Mapping[str, str]) -> Topic:
         """Carry out a topic's plan, which `plan_topic` has checked."""
         topic = Topic(name, self._control.runtime.ids.uuid(), self._configs, configs)
-        self._grow(topic, plans)
+        with no_collections():
+            self._grow(topic, plans)
         self.add_topic(topic)
         elect_first_leaders(self._control, topic.partitions)
         return topic
@@ -114,7 +116,8 @@ class TopicControl:
     ) -> None:
         """Bring `topic` to `count` partitions in all. Raises ApiError as for CreatePartitions."""
         present = len(topic.partitions)
-        self._grow(topic, plan_more_partitions(self._control, topic, count, assignments))
+        with no_collections():
+            self._grow(topic, plan_more_partitions(self._control, topic, count, assignments))
         added = topic.partitions[present:]
         self._replication.partitions_created(added)
         self._metadata.changed(topic)

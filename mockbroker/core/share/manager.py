@@ -10,7 +10,8 @@ Source: SharePartitionManager, SharePartitionCache.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.core.brokers.broker_life import PAUSED
@@ -27,8 +28,10 @@ from mockbroker.core.share.sessions import (
     SessionKey,
     ShareSessionCache,
     ShareTarget,
+    TopicPartitionKey,
 )
 from mockbroker.core.timing.timers import DueTimers
+from mockbroker.core.timing.turns import in_parts, in_turns
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
@@ -46,6 +49,9 @@ FENCING_ERRORS = frozenset(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     )
 )
+# Each of them is a write of the share coordinator.
+RELEASES_PER_TURN = 100
+ENDS_PER_TURN = 1_000
 
 
 class ShareBroker(HostBroker, Protocol):
@@ -60,7 +66,16 @@ class ShareBroker(HostBroker, Protocol):
 class SharePartitionManager:
     """All share partitions and share sessions of one broker."""
 
-    __slots__ = ("_broker", "_lock_timers", "_locks", "_partitions", "node_id", "sessions")
+    __slots__ = (
+        "_broker",
+        "_left_groups",
+        "_lock_timers",
+        "_locks",
+        "_partitions",
+        "_unreleased",
+        "node_id",
+        "sessions",
+    )
 
     def __init__(self, broker: ShareBroker) -> None:
         self._broker = broker
@@ -68,6 +83,9 @@ class SharePartitionManager:
         self._locks = broker.services.clock_domains.locks
         self._lock_timers: DueTimers[SharePartitionKey] = DueTimers(lambda: broker.state == PAUSED)
         self._partitions: dict[SharePartitionKey, SharePartition] = {}
+        # What members whose session has ended still have, and groups whose last connection closed.
+        self._unreleased: dict[SessionKey, dict[TopicPartitionKey, None]] = {}
+        self._left_groups: set[str] = set()
         sessions_max = broker.services.configs.get_int("group.share.max.share.sessions")
         self.sessions = ShareSessionCache(sessions_max, self._session_changed)
 
@@ -156,16 +174,40 @@ class SharePartitionManager:
             runtime.emit(ShareSessionChanged(runtime.now_ms(), self.node_id, *key, change, reason))
 
     def release_session(self, key: SessionKey, reason: str = FINAL) -> None:
-        """Close a member's session, and release its acquired records."""
+        """Close a member's session, and release its acquired records, very many in turns."""
         session = self.sessions.drop(key, reason)
         if session is None:
             return
+        left = dict.fromkeys(session.partitions)
+        if key in self._unreleased:
+            self._unreleased[key].update(left)
+        else:
+            self._unreleased[key] = left
+            in_turns(self.runtime.timers, self._release_all(key, left))
+
+    def _release_all(self, key: SessionKey, left: dict[TopicPartitionKey, None]) -> Iterator[None]:
+        while left:
+            for partition in list(islice(left, RELEASES_PER_TURN)):
+                self.release_left(key, partition)
+            if left:
+                yield
+        if self._unreleased.get(key) is left:
+            del self._unreleased[key]
+            self._end_if_left(key[0])
+
+    def release_left(self, key: SessionKey, partition: TopicPartitionKey) -> None:
+        """Release what a former session of the member still has of a partition: it uses the
+        partition again.
+        """
+        left = self._unreleased.get(key)
+        if left is None or partition not in left:
+            return
+        del left[partition]
         group_id, member_id = key
-        for topic_id, index in list(session.partitions):  # a waiting fetch may reorder them
-            share_partition = self.get(group_id, topic_id, index)
-            if share_partition is not None:
-                release_acquired(share_partition, member_id, self._released(share_partition))
-                share_partition.notify()
+        share_partition = self.get(group_id, *partition)
+        if share_partition is not None:
+            release_acquired(share_partition, member_id, self._released(share_partition))
+            share_partition.notify()
 
     def _released(self, share_partition: SharePartition) -> Callable[[ApiError | None], None]:
         return lambda error: self.fence_if(share_partition, error)
@@ -180,17 +222,39 @@ class SharePartitionManager:
         key, is_open = opened
         if is_open:
             self.release_session(key, CONNECTION)
-        group_id, _ = key
-        if not self.sessions.has_members(group_id):
-            for share_partition in self.all():
-                if share_partition.group_id == group_id:
-                    self.fence(share_partition)
+        self._left_groups.add(key[0])
+        self._end_if_left(key[0])
+
+    def _end_if_left(self, group_id: str) -> None:
+        """End the share partitions of a group whose last connection is closed, once its members'
+        records are released.
+        """
+        if group_id not in self._left_groups:
+            return
+        if any(group == group_id for group, _ in self._unreleased):
+            return
+        self._left_groups.discard(group_id)
+        in_turns(self.runtime.timers, self._end_all(group_id))
+
+    def _end_all(self, group_id: str) -> Iterator[None]:
+        """End the share partitions of a group, until a member is back."""
+        of_group = [each for each in self.all() if each.group_id == group_id]
+        for some in in_parts(of_group, ENDS_PER_TURN):
+            if self.sessions.has_members(group_id):
+                return
+            for share_partition in some:
+                self.fence(share_partition)
+            yield
 
     # -- life --------------------------------------------------------------------------------------
 
     def unload(self) -> None:
         """Drop everything: the broker's process ends, or share groups were disabled."""
         self.sessions.clear()
+        for left in self._unreleased.values():
+            left.clear()
+        self._unreleased.clear()
+        self._left_groups.clear()
         for share_partition in self.all():
             self.fence(share_partition)
 
