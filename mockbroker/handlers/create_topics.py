@@ -57,12 +57,29 @@ def create_topics(
     ctx: RequestContext, request: CreateTopicsRequest
 ) -> CreateTopicsResponse | EncodedResponse | Parked[CreateTopicsResponse | EncodedResponse]:
     """Create each topic, or answer its error; the response has the configs in force."""
+    return in_slices(ctx, request, _create_and_encode(ctx, request), changes=True)
+
+
+def create_for_broker(
+    ctx: RequestContext, request: CreateTopicsRequest
+) -> CreateTopicsResponse | Parked[CreateTopicsResponse]:
+    """The same for the broker itself, which reads the response."""
     return in_slices(ctx, request, _create_all(ctx, request), changes=True)
+
+
+def _create_and_encode(
+    ctx: RequestContext, request: CreateTopicsRequest
+) -> Generator[None, None, CreateTopicsResponse | EncodedResponse]:
+    response = yield from _create_all(ctx, request)
+    if len(response.topics) <= TOPICS_PER_SLICE:
+        return response
+    codec = response_codec(ApiKey.CREATE_TOPICS, ctx.api_version)
+    return (yield from encode_in_slices(codec, response, "topics", TOPICS_PER_SLICE))
 
 
 def _create_all(
     ctx: RequestContext, request: CreateTopicsRequest
-) -> Generator[None, None, CreateTopicsResponse | EncodedResponse]:
+) -> Generator[None, None, CreateTopicsResponse]:
     cluster = ctx.cluster
     names = Counter(topic.name for topic in request.topics)
     duplicates = {name for name, count in names.items() if count > 1}
@@ -94,11 +111,7 @@ def _create_all(
     ]
     not_authorized = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
     results += [_result(topic.name, not_authorized) for topic in denied]
-    response = CreateTopicsResponse(throttle_time_ms=quota.wait_ms, topics=results)
-    if len(wanted) <= TOPICS_PER_SLICE:
-        return response
-    codec = response_codec(ApiKey.CREATE_TOPICS, ctx.api_version)
-    return (yield from encode_in_slices(codec, response, "topics", TOPICS_PER_SLICE))
+    return CreateTopicsResponse(throttle_time_ms=quota.wait_ms, topics=results)
 
 
 def _refuse_whole(

@@ -10,12 +10,14 @@ Source: KafkaApis.handleStreamsGroupHeartbeat, AutoTopicCreationManager.createSt
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.core.configs.differences import AUTO_CREATED_AT_ONCE
 from mockbroker.core.groups.streams.states import StatusCode
 from mockbroker.core.security.acls import AclOperation
-from mockbroker.handlers.base import APIS, Parked, RequestContext
+from mockbroker.handlers.base import Parked, RequestContext, at_controller
+from mockbroker.handlers.create_topics import create_for_broker
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.headers import RequestHeader
 from mockbroker_protocol.messages.create_topics import (
@@ -104,8 +106,8 @@ class InternalTopics:
                 for topic in begun
             ],
         )
-        api = APIS[ApiKey.CREATE_TOPICS]
-        answer = api.handle(_context(ctx), request)
+        context = _context(ctx)
+        answer = at_controller(context, request, partial(create_for_broker, context, request))
         if isinstance(answer, Parked) and not answer.done:
             answer.on_complete = lambda: self._created(names, answer.response)
         else:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.cluster import Cluster
+from mockbroker.core.groups.streams.configured import CreatableTopic
 from mockbroker.handlers.api_versions import api_versions_response
+from mockbroker.handlers.create_topics import TOPICS_PER_SLICE
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.streams_group_heartbeat import KeyValue, TopicInfo
 from tests.support.streams_node import StreamsNode, topology
@@ -51,6 +53,21 @@ def test_the_error_of_a_creation_is_told_for_two_heartbeat_intervals() -> None:
     creations = node.cluster.brokers[1].groups.topic_creations
     assert creations.errors(["c"], node.cluster.runtime.now_ms() + 9_999)
     assert not creations.errors(["c"], node.cluster.runtime.now_ms() + 10_000)
+
+
+def test_very_many_internal_topics_are_created_in_slices(node: StreamsNode) -> None:
+    names = [f"c{number}" for number in range(TOPICS_PER_SLICE + 1)]
+    topics = topology("t")
+    topics.subtopologies[0].state_changelog_topics = [TopicInfo(name) for name in names]
+    node.joins("g", "a", topology=topics)
+    for _ in range(3):
+        node.cluster.runtime.timers.run_due(node.now_ms)
+    assert node.cluster.topics.keys() >= set(names)
+    creations = node.cluster.brokers[1].groups.topic_creations
+    assert creations.errors(names, node.now_ms) == {}
+    node.cluster.delete_topics([node.cluster.topics[name] for name in names])
+    missing = [CreatableTopic(name, 1, 1, {}) for name in names]
+    assert len(creations.begin(missing, node.now_ms)) == len(names), "the first creation has ended"
 
 
 def test_topics_of_the_broker_itself_are_no_sources(node: StreamsNode) -> None:
