@@ -6,6 +6,7 @@ What exceeds one is refused, and counted by the limit's name (`Runtime.limits_ex
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 ADMIN_BODY_BYTES_MAX = "mockbroker.admin.body.bytes.max"
@@ -20,9 +21,47 @@ RESPONSE_BYTES_MAX = "mockbroker.response.bytes.max"
 RESPONSE_ELEMENTS_MAX = "mockbroker.response.elements.max"
 STREAMS_TASKS_MAX = "mockbroker.streams.tasks.max"
 
+UNLIMITED = 1 << 31
+
 
 class BatchLimits(NamedTuple):
     """The most of one batch: records, and as many headers; bytes when decompressed."""
 
     records: int
     decompressed_bytes: int
+
+
+class SessionRoom:
+    """The partitions of one broker's sessions of a kind: at most `partitions_max` in all sessions,
+    and `elements_max` in one, as a request that looks at all of them could name no more.
+
+    `exceeded` counts what there was no room for by the limit's name.
+    """
+
+    __slots__ = ("elements_max", "exceeded", "partitions", "partitions_max")
+
+    def __init__(
+        self,
+        partitions_max: int = UNLIMITED,
+        elements_max: int = UNLIMITED,
+        exceeded: Counter[str] | None = None,
+    ) -> None:
+        self.partitions_max = partitions_max
+        self.elements_max = elements_max
+        self.exceeded: Counter[str] = Counter() if exceeded is None else exceeded
+        self.partitions = 0  # of all sessions
+
+    def take(self, former: int, size: int) -> bool:
+        """Let a session grow from `former` partitions to `size`; False without room for it.
+
+        A session that shrinks or is closed gives up its room.
+        """
+        if size > former:
+            if size > self.elements_max:
+                self.exceeded[REQUEST_ELEMENTS_MAX] += 1
+                return False
+            if self.partitions + size - former > self.partitions_max:
+                self.exceeded[FETCH_SESSION_PARTITIONS_MAX] += 1
+                return False
+        self.partitions += size - former
+        return True

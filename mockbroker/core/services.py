@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from mockbroker.core.configs.values import ClusterConfigs
 from mockbroker.core.groups.member_connections import MemberConnections
+from mockbroker.core.limits import FETCH_SESSION_PARTITIONS_MAX, REQUEST_ELEMENTS_MAX, SessionRoom
 from mockbroker.core.metadata.features import Features
 from mockbroker.core.metadata.metadata_cache import MetadataCache
 from mockbroker.core.metadata.profiles import Profile
@@ -35,3 +36,11 @@ class Services(NamedTuple):
     withheld_markers: set[str]
     member_connections: MemberConnections
     ensure_internal_topic: Callable[[str], Topic]
+
+    def session_room(self) -> SessionRoom:
+        """The room for the partitions of a broker's fetch sessions, or share sessions."""
+        return SessionRoom(
+            self.configs.get_int(FETCH_SESSION_PARTITIONS_MAX),
+            self.configs.get_int(REQUEST_ELEMENTS_MAX),
+            self.runtime.limits_exceeded,
+        )

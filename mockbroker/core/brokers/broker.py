@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from mockbroker.core.brokers.broker_life import RUNNING
 from mockbroker.core.brokers.client_connection import ClientConnection
 from mockbroker.core.fetching.fetch_positions import FetchPositions
-from mockbroker.core.limits import FETCH_SESSION_PARTITIONS_MAX
 from mockbroker.core.log.dirs import LogDirs
 from mockbroker.core.metadata.image import Endpoint
 
@@ -262,12 +261,9 @@ class Broker:
             from mockbroker.core.fetching.fetch_session import FetchSessionCache
 
             configs, runtime = self.services.configs, self.services.runtime
-            self._fetch_sessions = FetchSessionCache(
-                configs.get_int("max.incremental.fetch.session.cache.slots"),
-                runtime.ids,
-                configs.get_int(FETCH_SESSION_PARTITIONS_MAX),
-                runtime.limits_exceeded,
-            )
+            slots_max = configs.get_int("max.incremental.fetch.session.cache.slots")
+            room = self.services.session_room()
+            self._fetch_sessions = FetchSessionCache(slots_max, runtime.ids, room)
         return self._fetch_sessions
 
     def __repr__(self) -> str:

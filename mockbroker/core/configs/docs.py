@@ -68,7 +68,7 @@ _BROKER = {
     "mockbroker.admin.streams.max": "Clients to which the admin server streams the journal.",
     "mockbroker.batch.decompressed.bytes.max": "Bytes of a batch when decompressed.",
     "mockbroker.batch.records.max": "Records of a batch, and headers; Java splits a larger one.",
-    "mockbroker.fetch.session.partitions.max": "Partitions of all fetch sessions of a broker.",
+    "mockbroker.fetch.session.partitions.max": "Partitions of a broker's fetch or share sessions.",
     "mockbroker.request.elements.max": "Elements of a request, all arrays counted.",
     "mockbroker.response.bytes.max": "Bytes of a response; a larger one closes the connection.",
     "mockbroker.response.elements.max": "Elements of a response that is made in one piece.",

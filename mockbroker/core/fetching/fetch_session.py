@@ -24,12 +24,12 @@ Source: FetchSession.scala, with one shard.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
-from mockbroker.core.limits import FETCH_SESSION_PARTITIONS_MAX
+from mockbroker.core.limits import SessionRoom
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest
 
@@ -264,26 +264,17 @@ def next_epoch(epoch: int) -> int:
 
 
 class FetchSessionCache:
-    """The sessions of one broker: at most `slots_max`, with `partitions_max` partitions in all.
+    """The sessions of one broker: at most `slots_max`, whose partitions have `room`.
 
     A client whose session there is no room for goes on without one. A session that outgrows the
-    room is closed: its client sends a full request. `exceeded` counts both by the limit's name;
-    it does not count slots.
+    room is closed: its client sends a full request.
     """
 
-    __slots__ = ("_ids", "_partitions", "_sessions", "exceeded", "partitions_max", "slots_max")
+    __slots__ = ("_ids", "_room", "_sessions", "slots_max")
 
-    def __init__(
-        self,
-        slots_max: int,
-        ids: IdSource,
-        partitions_max: int = 1 << 31,
-        exceeded: Counter[str] | None = None,
-    ) -> None:
+    def __init__(self, slots_max: int, ids: IdSource, room: SessionRoom | None = None) -> None:
         self.slots_max = slots_max
-        self.partitions_max = partitions_max
-        self.exceeded: Counter[str] = Counter() if exceeded is None else exceeded
-        self._partitions = 0  # of all sessions
+        self._room = room or SessionRoom()
         self._ids = ids
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()  # the least recent first
 
@@ -308,14 +299,12 @@ class FetchSessionCache:
             return FetchContext({}, error=_TOPIC_ID_ERROR)
         before = len(session.targets)
         session.change(request)
-        self._partitions += len(session.targets) - before
+        if not self._room.take(before, len(session.targets)):
+            self._drop(session.session_id, before)
+            return FetchContext({}, error=_NOT_FOUND)
         if not session.targets:
             self._drop(session.session_id)
             return FetchContext({}, by_id=by_id)
-        if self._partitions > self.partitions_max and len(session.targets) > before:
-            self.exceeded[FETCH_SESSION_PARTITIONS_MAX] += 1
-            self._drop(session.session_id)
-            return FetchContext({}, error=_NOT_FOUND)
         session.epoch = next_epoch(session.epoch)
         session.last_used_ms = now_ms
         self._sessions.move_to_end(session.session_id)
@@ -342,10 +331,8 @@ class FetchSessionCache:
             (privileged, len(targets), 0), now_ms
         ):
             return NO_SESSION
-        if self._partitions + len(targets) > self.partitions_max:
-            self.exceeded[FETCH_SESSION_PARTITIONS_MAX] += 1
+        if not self._room.take(0, len(targets)):
             return NO_SESSION
-        self._partitions += len(targets)
         session_id = self._ids.session_id()
         while session_id in self._sessions:
             session_id = self._ids.session_id()
@@ -372,10 +359,11 @@ class FetchSessionCache:
         self._drop(evicted.session_id)
         return True
 
-    def _drop(self, session_id: int) -> None:
+    def _drop(self, session_id: int, size: int | None = None) -> None:
+        """Close a session that has room for `size` partitions, by default for those it has."""
         session = self._sessions.pop(session_id, None)
         if session is not None:
-            self._partitions -= len(session.targets)
+            self._room.take(len(session.targets) if size is None else size, 0)
             session.close()
 
     def _evictable(self, now_ms: int, privileged: bool) -> Iterable[FetchSession]:

@@ -86,8 +86,10 @@ class SharePartitionManager:
         # What members whose session has ended still have, and groups whose last connection closed.
         self._unreleased: dict[SessionKey, dict[TopicPartitionKey, None]] = {}
         self._left_groups: set[str] = set()
-        sessions_max = broker.services.configs.get_int("group.share.max.share.sessions")
-        self.sessions = ShareSessionCache(sessions_max, self._session_changed)
+        services = broker.services
+        sessions_max = services.configs.get_int("group.share.max.share.sessions")
+        room = services.session_room()
+        self.sessions = ShareSessionCache(sessions_max, self._session_changed, room)
 
     # -- the environment of a share partition ------------------------------------------------------
 

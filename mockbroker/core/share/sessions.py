@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from mockbroker.core.errors import ApiError
+from mockbroker.core.limits import SessionRoom
 from mockbroker.core.share.states import (
     ACKNOWLEDGE_SESSION_ANSWERS,
     FETCH_SESSION_ANSWERS,
@@ -112,17 +113,21 @@ STOPPED = "broker_stopped"
 
 
 class ShareSessionCache:
-    """The sessions of one broker, at most `sessions_max`.
+    """The sessions of one broker, at most `sessions_max`, whose partitions have `room`.
 
     `on_change` is called with a session's key, and why it was closed; "" if it was opened.
     """
 
-    __slots__ = ("_by_connection", "_on_change", "_sessions", "sessions_max")
+    __slots__ = ("_by_connection", "_on_change", "_room", "_sessions", "sessions_max")
 
     def __init__(
-        self, sessions_max: int, on_change: Callable[[SessionKey, str], None] | None = None
+        self,
+        sessions_max: int,
+        on_change: Callable[[SessionKey, str], None] | None = None,
+        room: SessionRoom | None = None,
     ) -> None:
         self.sessions_max = sessions_max
+        self._room = room or SessionRoom()
         self._on_change = on_change
         self._sessions: dict[SessionKey, ShareSession] = {}
         # The session that a connection opened last; None if it was dropped since.
@@ -159,7 +164,7 @@ class ShareSessionCache:
                 return ShareFetchContext(tuple(targets), epoch, None)
             case SessionStep.CONTINUE:
                 session = self._sessions[key]
-                session.update(targets, forgotten)
+                self._update(session, targets, forgotten)
                 session.epoch = next_epoch(session.epoch)
                 cached = tuple(each.target for each in session.partitions.values())
                 return ShareFetchContext(cached, epoch, session)
@@ -187,6 +192,17 @@ class ShareSessionCache:
             raise ApiError(answer)
         return answer
 
+    def _update(
+        self, session: ShareSession, targets: list[ShareTarget], forgotten: list[ShareTarget]
+    ) -> None:
+        """Apply the changes of a request. Raises ApiError, and changes nothing, without room."""
+        known = session.partitions.keys()
+        added = {target.key for target in targets} - known
+        gone = {key for key in (each.key for each in forgotten) if key in known or key in added}
+        if not self._room.take(len(known), len(known) + len(added) - len(gone)):
+            raise ApiError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
+        session.update(targets, forgotten)
+
     def _open(self, key: SessionKey, targets: list[ShareTarget], connection_id: int) -> None:
         self.drop(key, REPLACED)
         partitions = {
@@ -195,7 +211,7 @@ class ShareSessionCache:
         if len(partitions) < len(targets):
             # ImplicitLinkedHashCollection.mustAdd fails on a partition that is named twice.
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        if len(self._sessions) >= self.sessions_max:
+        if len(self._sessions) >= self.sessions_max or not self._room.take(0, len(partitions)):
             raise ApiError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
         self._sessions[key] = ShareSession(partitions, connection_id)
         self._by_connection[connection_id] = key, True
@@ -205,6 +221,8 @@ class ShareSessionCache:
     def drop(self, key: SessionKey, reason: str = FINAL) -> ShareSession | None:
         """Remove a session, and return it; None if there is none."""
         session = self._sessions.pop(key, None)
+        if session is not None:
+            self._room.take(len(session.partitions), 0)
         if session is not None and self._on_change is not None:
             self._on_change(key, reason)
         if session is not None and session.connection_id in self._by_connection:

@@ -11,7 +11,11 @@ from mockbroker.core.fetching.fetch_session import (
     next_epoch,
 )
 from mockbroker.core.ids import IdSource
-from mockbroker.core.limits import FETCH_SESSION_PARTITIONS_MAX
+from mockbroker.core.limits import (
+    FETCH_SESSION_PARTITIONS_MAX,
+    REQUEST_ELEMENTS_MAX,
+    SessionRoom,
+)
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.fetch import (
     FetchPartition,
@@ -173,12 +177,23 @@ def test_a_follower_pushes_out_a_consumer_but_not_another_young_follower():
 
 def test_sessions_beyond_the_room_for_partitions_are_refused_or_closed():
     """A client without a session goes on; one that outgrows the room sends a full request."""
-    sessions = FetchSessionCache(10, IdSource(1), partitions_max=5)
+    sessions = FetchSessionCache(10, IdSource(1), room := SessionRoom(5))
     first, second = begin(sessions, 0, 0, 0), begin(sessions, 0, 0)
     assert begin(sessions, 0) == 0
     assert error_of(sessions, request(first, 1, 0, 0, 0, 0)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     assert begin(sessions, 0, 0, 0) != 0
-    assert sessions.exceeded == {FETCH_SESSION_PARTITIONS_MAX: 2}
+    assert room.exceeded == {FETCH_SESSION_PARTITIONS_MAX: 2}
     assert len(offsets_of(sessions, request(second, 1, 5))) == 2
     assert len(offsets_of(sessions, request(second, 2, forget=(0,)))) == 1
     assert begin(sessions, 0) != 0
+
+
+def test_a_session_has_no_more_partitions_than_a_request_may_name():
+    """A request looks at all of them."""
+    sessions = FetchSessionCache(10, IdSource(1), room := SessionRoom(100, 5))
+    session = begin(sessions, 0, 0, 0)
+    assert len(offsets_of(sessions, request(session, 1, 0, 0, 0, 0, 0))) == 5
+    more = request(session, 2, 0, 0, 0, 0, 0, 0)
+    assert error_of(sessions, more) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert room.exceeded == {REQUEST_ELEMENTS_MAX: 1}
+    assert room.partitions == 0

@@ -7,6 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from mockbroker.core.errors import ApiError
+from mockbroker.core.limits import (
+    FETCH_SESSION_PARTITIONS_MAX,
+    REQUEST_ELEMENTS_MAX,
+    SessionRoom,
+)
 from mockbroker.core.share.sessions import ShareFetchContext, ShareSessionCache, ShareTarget
 from mockbroker.core.share.states import EPOCH_MAX
 from mockbroker_protocol import ErrorCode
@@ -186,3 +191,32 @@ def test_a_session_that_the_client_closed_leaves_its_group_to_the_connection(cac
     cache.drop(KEY)
     assert cache.connection_closed(7) == (KEY, False)
     assert not cache.has_members("g")
+
+
+def test_a_session_has_no_more_partitions_than_a_request_may_name() -> None:
+    """A request looks at all of them. A refused one changes nothing."""
+    cache = ShareSessionCache(2, room=(room := SessionRoom(100, 2)))
+    opened(cache, 0, [A, B])
+    assert refused(cache, 1, targets=[C]) is ErrorCode.SHARE_SESSION_LIMIT_REACHED
+    assert room.exceeded == {REQUEST_ELEMENTS_MAX: 1}
+    assert opened(cache, 1, [C], [A]).targets == (B, C)
+    assert opened(cache, 2, [A], [A]).targets == (B, C)
+    assert room.partitions == 2
+
+
+def test_all_sessions_have_room_for_so_many_partitions() -> None:
+    cache = ShareSessionCache(3, room=(room := SessionRoom(2)))
+    opened(cache, 0, [A, B])
+    limit = ErrorCode.SHARE_SESSION_LIMIT_REACHED
+    assert refused(cache, 0, targets=[C], key=("g", "m2")) is limit
+    assert refused(cache, 1, targets=[C]) is limit
+    assert room.exceeded == {FETCH_SESSION_PARTITIONS_MAX: 2}
+    opened(cache, 1, [], [A])
+    opened(cache, 0, [C], key=("g", "m2"), connection=2)
+    assert refused(cache, 2, targets=[A]) is limit
+    cache.drop(("g", "m2"))
+    assert opened(cache, 2, [A]).targets == (B, A)
+    opened(cache, 0, [C])
+    assert room.partitions == 1
+    cache.clear()
+    assert room.partitions == 0
