@@ -86,7 +86,7 @@ $(WARM): $(STAMP)
 	@$(PYTEST) --collect-only -qq > $@.log || { cat $@.log; exit 1; }
 	@mv $@.log $@
 
-test: $(WARM) chromium ## run the tests in parallel, all but the slow (with MARKED= all); narrow it with ARGS="-k fetch"
+test: $(WARM) chromium ## run the tests in parallel, without the slow ones (MARKED= runs all); narrow it with ARGS="-k fetch"
 	$(PYTEST) $(PARALLEL) -m '$(MARKED)' $(ARGS)
 
 test-slow: $(WARM) ## what takes too long for every change: more seeds, whole plans on real brokers

@@ -32,10 +32,10 @@ class BatchLimits(NamedTuple):
 
 
 class SessionRoom:
-    """The partitions of one broker's sessions of a kind: at most `partitions_max` in all sessions,
-    and `elements_max` in one, as a request that looks at all of them could name no more.
+    """The partitions of one broker's fetch sessions, or of its share sessions.
 
-    `exceeded` counts what there was no room for by the limit's name.
+    All sessions have at most `partitions_max`. One has at most `elements_max`, as a request looks
+    at all of them. `exceeded` counts by the limit's name what there was no room for.
     """
 
     __slots__ = ("elements_max", "exceeded", "partitions", "partitions_max")
@@ -51,10 +51,10 @@ class SessionRoom:
         self.exceeded: Counter[str] = Counter() if exceeded is None else exceeded
         self.partitions = 0  # of all sessions
 
-    def take(self, former: int, size: int) -> bool:
-        """Let a session grow from `former` partitions to `size`; False without room for it.
+    def resize(self, former: int, size: int) -> bool:
+        """Let a session with `former` partitions have `size`; False if there is no room to grow.
 
-        A session that shrinks or is closed gives up its room.
+        A session that is not open has none.
         """
         if size > former:
             if size > self.elements_max:

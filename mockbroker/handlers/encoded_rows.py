@@ -23,11 +23,6 @@ def around(codec: Codec, response: Any, field: str) -> tuple[bytes, bytes]:
     return without[: end - len(array_count(0, flexible=codec.flexible))], without[end:]
 
 
-def place_of_one(before: bytes, after: bytes, *, flexible: bool) -> slice:
-    """Where the only element of an array is in a response, by the bytes around the array."""
-    return place_of(1, before, after, flexible=flexible)
-
-
 def place_of(count: int, before: bytes, after: bytes, *, flexible: bool) -> slice:
     """Where the elements of an array are in a response, by the bytes around the array."""
     return slice(len(before) + len(array_count(count, flexible=flexible)), -len(after) or None)

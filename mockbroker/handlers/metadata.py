@@ -22,7 +22,7 @@ from mockbroker.core.security.authorized_operations import (
 )
 from mockbroker.handlers.authorization import AuthHelper, by_handler, on_cluster, on_topic, requires
 from mockbroker.handlers.base import EncodedResponse, Parked, RequestContext, api
-from mockbroker.handlers.encoded_rows import around, array_count, place_of_one
+from mockbroker.handlers.encoded_rows import around, array_count, place_of
 from mockbroker.handlers.refusals import ErrorDetails, Refusal
 from mockbroker.handlers.slices import at_once, in_slices
 from mockbroker.handlers.throttling import MutationQuota
@@ -334,7 +334,7 @@ def _encode_topic(topic: MetadataResponseTopic, version: int) -> bytes:
     cut = _CUTS.get(version)
     if cut is None:
         envelope = around(codec, response, "topics")
-        cut = _CUTS[version] = place_of_one(*envelope, flexible=codec.flexible)
+        cut = _CUTS[version] = place_of(1, *envelope, flexible=codec.flexible)
     return b"".join(codec.encode(response))[cut]
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from mockbroker.handlers.authorization import authorized
 from mockbroker.handlers.base import EncodedResponse, Outcome, Parked
-from mockbroker.handlers.encoded_rows import around, array_count, place_of_one
+from mockbroker.handlers.encoded_rows import around, array_count, place_of
 from mockbroker.handlers.slices import in_slices
 from mockbroker_protocol.codec import response_codec
 
@@ -80,7 +80,7 @@ def _answered(
                 return reply
             if not known:
                 before, after = around(codec, reply, rows.response)
-                cut = place_of_one(before, after, flexible=codec.flexible)
+                cut = place_of(1, before, after, flexible=codec.flexible)
             known[key] = _place(rows, reply), b"".join(codec.encode(reply))[cut]
         place, encoded = known[key]
         placed[place].append(encoded)

@@ -299,7 +299,7 @@ class FetchSessionCache:
             return FetchContext({}, error=_TOPIC_ID_ERROR)
         before = len(session.targets)
         session.change(request)
-        if not self._room.take(before, len(session.targets)):
+        if not self._room.resize(before, len(session.targets)):
             self._drop(session.session_id, before)
             return FetchContext({}, error=_NOT_FOUND)
         if not session.targets:
@@ -331,7 +331,7 @@ class FetchSessionCache:
             (privileged, len(targets), 0), now_ms
         ):
             return NO_SESSION
-        if not self._room.take(0, len(targets)):
+        if not self._room.resize(0, len(targets)):
             return NO_SESSION
         session_id = self._ids.session_id()
         while session_id in self._sessions:
@@ -363,7 +363,7 @@ class FetchSessionCache:
         """Close a session that has room for `size` partitions, by default for those it has."""
         session = self._sessions.pop(session_id, None)
         if session is not None:
-            self._room.take(len(session.targets) if size is None else size, 0)
+            self._room.resize(len(session.targets) if size is None else size, 0)
             session.close()
 
     def _evictable(self, now_ms: int, privileged: bool) -> Iterable[FetchSession]:

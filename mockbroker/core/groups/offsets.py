@@ -98,7 +98,7 @@ class OffsetStore:
     def keys_of_topics(self, names: Iterable[str]) -> list[tuple[str, str, int]]:
         """Each group, topic and partition with an offset in the topics, committed or pending, once.
 
-        Takes a time of the groups' number, not of the topics'.
+        The time grows with the number of groups, not of topics.
         """
         wanted = frozenset(names)
         keys: dict[tuple[str, str, int], None] = {}

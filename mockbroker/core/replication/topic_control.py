@@ -94,8 +94,7 @@ class TopicControl:
     def add(self, name: str, plans: Iterable[PartitionPlan], configs: Mapping[str, str]) -> Topic:
         """Carry out a topic's plan, which `plan_topic` has checked."""
         topic = Topic(name, self._control.runtime.ids.uuid(), self._configs, configs)
-        with no_collections():
-            self._grow(topic, plans)
+        self._grow(topic, plans)
         self.add_topic(topic)
         elect_first_leaders(self._control, topic.partitions)
         return topic
@@ -116,14 +115,14 @@ class TopicControl:
     ) -> None:
         """Bring `topic` to `count` partitions in all. Raises ApiError as for CreatePartitions."""
         present = len(topic.partitions)
-        with no_collections():
-            self._grow(topic, plan_more_partitions(self._control, topic, count, assignments))
+        self._grow(topic, plan_more_partitions(self._control, topic, count, assignments))
         added = topic.partitions[present:]
         self._replication.partitions_created(added)
         self._metadata.changed(topic)
         self._states.partitions_created(added)
         elect_first_leaders(self._control, added)
 
+    @no_collections()
     def _grow(self, topic: Topic, plans: Iterable[PartitionPlan]) -> None:
         waits = self._configs.get_int("mockbroker.partition.creation.ms") > 0
         for replicas, isr in plans:

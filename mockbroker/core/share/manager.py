@@ -49,7 +49,7 @@ FENCING_ERRORS = frozenset(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     )
 )
-# Each of them is a write of the share coordinator.
+# A release is a write of the share coordinator.
 RELEASES_PER_TURN = 100
 ENDS_PER_TURN = 1_000
 
@@ -236,7 +236,8 @@ class SharePartitionManager:
         if any(group == group_id for group, _ in self._unreleased):
             return
         self._left_groups.discard(group_id)
-        in_turns(self.runtime.timers, self._end_all(group_id))
+        if not self.sessions.has_members(group_id):
+            in_turns(self.runtime.timers, self._end_all(group_id))
 
     def _end_all(self, group_id: str) -> Iterator[None]:
         """End the share partitions of a group, until a member is back."""

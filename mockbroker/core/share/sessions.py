@@ -199,7 +199,7 @@ class ShareSessionCache:
         known = session.partitions.keys()
         added = {target.key for target in targets} - known
         gone = {key for key in (each.key for each in forgotten) if key in known or key in added}
-        if not self._room.take(len(known), len(known) + len(added) - len(gone)):
+        if not self._room.resize(len(known), len(known) + len(added) - len(gone)):
             raise ApiError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
         session.update(targets, forgotten)
 
@@ -211,7 +211,7 @@ class ShareSessionCache:
         if len(partitions) < len(targets):
             # ImplicitLinkedHashCollection.mustAdd fails on a partition that is named twice.
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        if len(self._sessions) >= self.sessions_max or not self._room.take(0, len(partitions)):
+        if len(self._sessions) >= self.sessions_max or not self._room.resize(0, len(partitions)):
             raise ApiError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
         self._sessions[key] = ShareSession(partitions, connection_id)
         self._by_connection[connection_id] = key, True
@@ -222,7 +222,7 @@ class ShareSessionCache:
         """Remove a session, and return it; None if there is none."""
         session = self._sessions.pop(key, None)
         if session is not None:
-            self._room.take(len(session.partitions), 0)
+            self._room.resize(len(session.partitions), 0)
         if session is not None and self._on_change is not None:
             self._on_change(key, reason)
         if session is not None and session.connection_id in self._by_connection:

@@ -115,7 +115,7 @@ SERVER: tuple[ConfigDef, ...] = (
     # how followers keep up, and how they find where to cut their logs.
     internal("mockbroker.replication", STRING, "direct", one_of("direct", "stepwise")),
     internal("mockbroker.replication.truncation", STRING, "fetch", one_of("fetch", "epoch", "hw")),
-    # How many partitions the fetch sessions of one broker may have together, or its share sessions.
+    # How many partitions all fetch sessions of a broker may have, and all its share sessions.
     internal(FETCH_SESSION_PARTITIONS_MAX, INT, "250000", at_least(0)),
     # How many elements the arrays and tagged sections of one request may have together.
     internal(REQUEST_ELEMENTS_MAX, INT, "20000", at_least(1)),
