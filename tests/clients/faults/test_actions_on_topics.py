@@ -238,6 +238,13 @@ def committed(consumer: Consumer, where: list[TopicPartition]) -> int:
         return -1
 
 
+def failed(consumer: Consumer, where: list[TopicPartition]) -> bool:
+    """Whether the coordinator cannot say what is committed; it may not have been asked."""
+    with pytest.raises(KafkaException):
+        consumer.committed(where, 0.5)
+    return True
+
+
 @pytest.mark.fault("move_coordinator", "unload_coordinator")
 def test_a_coordinator_moves_and_loads(kafka: Cluster, group: str, topic: str) -> None:
     """What was committed is there again once it is found, or has read its log."""
@@ -262,9 +269,7 @@ def test_a_coordinator_moves_and_loads(kafka: Cluster, group: str, topic: str) -
             loading = kafka.faults.add(
                 match={"api": "OffsetFetch", "group": group, "broker": node}, do={"observe": {}}
             )
-            with pytest.raises(KafkaException):
-                consumer.committed(where, 0.5)
-            loading.wait()
+            wait_until(lambda: failed(consumer, where) and loading.hits > 0, what="the refusal")
             kafka.clock.advance("5s")
         finally:
             kafka.clock.thaw()
