@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from mockbroker.core.log.leader_epoch_cache import NO_EPOCH
+
 if TYPE_CHECKING:
     from mockbroker.core.metadata.image import MetadataImage
     from mockbroker.core.replication.partition import Partition, PartitionKey
@@ -37,6 +39,7 @@ class ReplicationControl:
         "_features",
         "_unified_names",
         "configs",
+        "deleted_epoch",
         "former_epochs",
         "metadata",
         "on_leader_elected",
@@ -54,9 +57,12 @@ class ReplicationControl:
         self.replication = replication
         self._features = services.features
         self._unified_names: dict[str, set[str]] = {}
-        # The last leader epochs of partitions of deleted topics. A snapshot may restore such a
-        # topic.
-        self.former_epochs: dict[PartitionKey, int] = {}
+        # The highest leader epoch of all partitions of deleted topics. A snapshot may restore such
+        # a topic.
+        self.deleted_epoch = NO_EPOCH
+        # The last leader epochs of partitions that a restored snapshot took from a topic, by topic
+        # id and index. CreatePartitions may create them again.
+        self.former_epochs: dict[bytes, dict[int, int]] = {}
         # Reassignments whose target replicas are not all in sync.
         self.reassignments: dict[PartitionKey, Reassignment] = {}
         # Called with a partition after a change of its leader or leader epoch.

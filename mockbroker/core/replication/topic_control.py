@@ -125,9 +125,10 @@ class TopicControl:
     @no_collections()
     def _grow(self, topic: Topic, plans: Iterable[PartitionPlan]) -> None:
         waits = self._configs.get_int("mockbroker.partition.creation.ms") > 0
+        former_epochs = self._control.former_epochs.get(topic.topic_id, {})
         for replicas, isr in plans:
             index = len(topic.partitions)
-            former_epoch = self._control.former_epochs.pop((topic.topic_id, index), NO_EPOCH)
+            former_epoch = former_epochs.pop(index, NO_EPOCH)
             topic.partitions.append(
                 Partition(
                     topic=topic,
@@ -176,9 +177,10 @@ class TopicControl:
 
     def _delete_partitions(self, topic: Topic) -> None:
         control, metadata = self._control, self._metadata
+        former_epochs = control.former_epochs.pop(topic.topic_id, {})
+        epochs = (partition.leader_epoch for partition in topic.partitions)
+        control.deleted_epoch = max(control.deleted_epoch, *former_epochs.values(), *epochs)
         for partition in topic.partitions:
-            if partition.leader_epoch > 0:
-                control.former_epochs[partition.key] = partition.leader_epoch
             control.reassignments.pop(partition.key, None)
             for node_id in partition.replicas:
                 if (process := metadata.processes.get(node_id)) is not None:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 MAGIC = b"mockbroker\r\n"
-VERSION = 2
+VERSION = 3
 FILE_HEADER = struct.Struct(">12sI")
 FRAME_MARK = b"\xf5mb\xf6"
 # Mark, size of the head, size of the body, synced bytes of the file, checksum of head and body.

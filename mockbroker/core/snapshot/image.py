@@ -49,8 +49,9 @@ class CredentialImage(msgspec.Struct, frozen=True, array_like=True, forbid_unkno
 class SettingsImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Everything but topics and logs: the brokers and all settings.
 
-    `quotas` are entities, as pairs of type and name, with their quotas. `former_epochs` are the
-    last leader epochs of deleted partitions: topic id, index and epoch of each.
+    `quotas` are entities, as pairs of type and name, with their quotas. `deleted_epoch` is the
+    highest leader epoch of partitions of deleted topics, or -1. `former_epochs` are the last leader
+    epochs of partitions that a restored snapshot took from a topic: by topic id and index.
     """
 
     cluster_id: str
@@ -70,7 +71,8 @@ class SettingsImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
     credentials: list[CredentialImage]
     acls: list[AclBinding]
     tokens: list[DelegationToken]
-    former_epochs: list[tuple[bytes, int, int]] = []
+    deleted_epoch: int
+    former_epochs: dict[bytes, dict[int, int]]
 
 
 class ReplicaImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

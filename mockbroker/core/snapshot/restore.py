@@ -22,6 +22,7 @@ from mockbroker.core.brokers.broker import Broker, BrokerSpec
 from mockbroker.core.brokers.broker_life import PAUSED, REMOVED, RUNNING, STOPPED
 from mockbroker.core.fetching.fetch_positions import FetchPositions
 from mockbroker.core.log.dirs import LogDirs
+from mockbroker.core.log.leader_epoch_cache import NO_EPOCH
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.metadata.topic import Topic
 from mockbroker.core.replication.partition import NO_LEADER, Partition
@@ -32,6 +33,8 @@ from mockbroker.core.snapshot.logs import copy_of
 from mockbroker.core.snapshot.settings import put_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.snapshot.image import (
         BrokerImage,
@@ -60,18 +63,18 @@ def restore(cluster: Cluster, image: ClusterImage, producers: Producers = KEEP) 
         for topic in cluster.topics.values()
         for partition in topic.partitions
     }
-    clear(cluster)
+    control = cluster.replication_control
+    deleted_epoch, former_epochs = control.deleted_epoch, control.former_epochs
+    control.former_epochs = {}
+    clear(cluster)  # what it deletes is in `former`
+    control.deleted_epoch, control.former_epochs = deleted_epoch, former_epochs
     cluster.runtime.ids.go_beyond(*image.ids)
     put_settings(cluster, image.settings)
     cluster.cluster_id = image.settings.cluster_id
     _put_brokers(cluster, image)
     for topic_image in image.topics:
         _put_topic(cluster, image, topic_image, former, producers)
-    for key, partition in former.items():
-        if key[0] in cluster.topics_by_id and cluster.image.partition_by_id(*key) is None:
-            # The topic may be created again.
-            cluster.replication_control.former_epochs[key] = partition.leader_epoch
-    _keep_former_epochs(cluster, image)
+    _keep_epochs(cluster, image, former.values())
     _start(cluster, image)
     if cluster.recorder is not None:
         cluster.recorder.begin_again()
@@ -184,9 +187,8 @@ def _put_topic(
     for index, partition_image in enumerate(topic_image.partitions):
         partition = _partition(cluster, image, topic, index, partition_image)
         topic.partitions.append(partition)
-        key = (topic.topic_id, index)
-        before = former.get(key)
-        _raise_epoch(partition, before, cluster.replication_control.former_epochs.pop(key, -1))
+        before = former.get((topic.topic_id, index))
+        _raise_epoch(partition, before, _last_epoch(cluster, partition, before))
         if producers == RESUME:
             _resume_producers(partition, before)
     cluster.topic_control.add_topic(topic)
@@ -233,35 +235,56 @@ def _partition(
     return partition
 
 
-def _raise_epoch(partition: Partition, former: Partition | None, deleted_epoch: int) -> None:
+def _last_epoch(cluster: Cluster, partition: Partition, former: Partition | None) -> int:
+    """The highest leader epoch that the partition may have had until now, or -1. `former` is the
+    partition before the restore.
+    """
+    if former is not None:
+        return former.leader_epoch
+    control = cluster.replication_control
+    taken = control.former_epochs.get(partition.topic.topic_id, {})
+    return taken.get(partition.index, control.deleted_epoch)
+
+
+def _raise_epoch(partition: Partition, former: Partition | None, last_epoch: int) -> None:
     """Raise the leader epoch, so that clients that saw another state of the partition notice.
 
-    `former` is the partition before the restore, `deleted_epoch` its last epoch before its topic
-    was deleted, or -1.
+    `former` is the partition before the restore, `last_epoch` the highest leader epoch that it may
+    have had.
     """
-    if former is None and deleted_epoch < partition.leader_epoch:
+    if former is None and last_epoch < partition.leader_epoch:
         return
-    if former is not None:
-        if _is_unchanged(partition, former):
-            return
-        deleted_epoch = max(deleted_epoch, former.leader_epoch)
-    partition.leader_epoch = max(partition.leader_epoch, deleted_epoch) + 1
+    if former is not None and _is_unchanged(partition, former):
+        return
+    partition.leader_epoch = max(partition.leader_epoch, last_epoch) + 1
     if partition.leader_id != NO_LEADER:
         log: ReplicaLog = partition.log
         partition.leader_epoch_start_offset = log.end_offset
         log.epochs.assign(partition.leader_epoch, log.end_offset)
 
 
-def _keep_former_epochs(cluster: Cluster, image: ClusterImage) -> None:
-    """Keep the leader epochs of deleted partitions in the image: an older snapshot may bring such a
-    partition back, and must not repeat them.
+def _keep_epochs(cluster: Cluster, image: ClusterImage, former: Iterable[Partition]) -> None:
+    """Keep the leader epochs of the partitions that were there, or were deleted before, and are not
+    in the image: another snapshot may bring such a partition back, and must not repeat them.
     """
-    for topic_id, index, epoch in image.settings.former_epochs:
-        key = (topic_id, index)
-        if cluster.image.partition_by_id(*key) is None:
-            cluster.replication_control.former_epochs[key] = max(
-                epoch, cluster.replication_control.former_epochs.get(key, -1)
-            )
+    control = cluster.replication_control
+    control.deleted_epoch = max(control.deleted_epoch, image.settings.deleted_epoch)
+    taken, control.former_epochs = control.former_epochs, {}
+    for partition in former:
+        _keep_epoch(cluster, partition.topic.topic_id, partition.index, partition.leader_epoch)
+    for epochs_of_topics in (taken, image.settings.former_epochs):
+        for topic_id, epochs in epochs_of_topics.items():
+            for index, epoch in epochs.items():
+                _keep_epoch(cluster, topic_id, index, epoch)
+
+
+def _keep_epoch(cluster: Cluster, topic_id: bytes, index: int, epoch: int) -> None:
+    control = cluster.replication_control
+    if topic_id not in cluster.topics_by_id:
+        control.deleted_epoch = max(control.deleted_epoch, epoch)
+    elif cluster.image.partition_by_id(topic_id, index) is None:
+        kept = control.former_epochs.setdefault(topic_id, {})
+        kept[index] = max(epoch, kept.get(index, NO_EPOCH))
 
 
 def _resume_producers(partition: Partition, former: Partition | None) -> None:

@@ -43,9 +43,11 @@ def capture_settings(cluster: Cluster) -> SettingsImage:
         ],
         acls=list(cluster.acls),
         tokens=list(cluster.delegation_tokens.tokens.values()),
-        former_epochs=[
-            (*key, epoch) for key, epoch in cluster.replication_control.former_epochs.items()
-        ],
+        deleted_epoch=cluster.replication_control.deleted_epoch,
+        former_epochs={
+            topic_id: dict(epochs)
+            for topic_id, epochs in cluster.replication_control.former_epochs.items()
+        },
     )
 
 

@@ -141,6 +141,6 @@ def test_other_files_are_refused(start):
 def test_a_later_format_is_refused_with_its_number():
     data = file_header()[:12] + struct.pack(">I", 7)
     with pytest.raises(
-        FormatError, match="the format is 7; this release of mockbroker supports only 2"
+        FormatError, match="the format is 7; this release of mockbroker supports only 3"
     ):
         check_file_header(io.BytesIO(data))

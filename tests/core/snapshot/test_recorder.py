@@ -100,6 +100,24 @@ def test_topics_are_created_changed_extended_and_deleted(node):
     assert len(loaded(stored.data).topics) == 1
 
 
+def test_the_deletions_of_the_past_do_not_make_the_next_one_longer(node):
+    """Their leaders had changed, and an older snapshot may bring them back."""
+    stored = Stored(node.cluster)
+
+    def written_bytes(name: str) -> int:
+        node.topic(name)
+        partition = node.cluster.topics[name].partitions[0]
+        other = next(n for n in partition.replicas if n != partition.leader_id)
+        node.cluster.move_leader(name, 0, other)
+        stored.flush()
+        node.cluster.delete_topic(name)
+        return stored.flush()
+
+    first, *_, last = (written_bytes(f"t{number:03}") for number in range(100))
+    assert last < first + 100
+    check(node, stored)
+
+
 def test_a_topic_created_again_under_its_name_is_another(node):
     node.topic("t")
     stored = Stored(node.cluster)

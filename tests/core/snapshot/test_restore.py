@@ -108,6 +108,38 @@ def test_a_higher_leader_epoch_informs_clients_that_had_newer_records(node):
     assert node.cluster.topics["t"].partitions[0].leader_epoch == 3
 
 
+def test_a_deleted_topic_that_comes_back_has_a_higher_leader_epoch(node):
+    """Whoever read what came after the capture finds itself truncated."""
+    partition = node.cluster.topics["t"].partitions[0]
+    image = capture(node.cluster)
+    node.produce(batch_of(b"lost"), broker=partition.leader_id)
+    assert partition.leader_epoch == 0
+    node.cluster.delete_topic("t")
+    restore(node.cluster, image)
+    again = node.cluster.topics["t"].partitions[0]
+    assert (again.leader_epoch, again.log.end_offset) == (1, 0)
+
+
+@pytest.mark.parametrize("process", ["this", "another"])
+def test_a_partition_that_a_restore_took_comes_back_with_a_higher_leader_epoch(node, process):
+    image = capture(node.cluster)
+    topic = node.cluster.topics["t"]
+    index = len(topic.partitions)
+    node.cluster.topic_control.add_partitions(topic, index + 1)
+    added = topic.partitions[index]
+    other = next(n for n in added.replicas if n != added.leader_id)
+    node.cluster.move_leader("t", index, other)
+    assert added.leader_epoch == 1
+    restore(node.cluster, image)
+    cluster = node.cluster if process == "this" else moved(node).cluster
+    assert len(cluster.topics["t"].partitions) == index
+    cluster.topic_control.add_partitions(cluster.topics["t"], index + 1)
+    assert cluster.topics["t"].partitions[index].leader_epoch == 2
+    cluster.delete_topic("t")
+    restore(cluster, image)
+    assert cluster.topics["t"].partitions[0].leader_epoch == 3
+
+
 def test_epochs_of_deleted_topics_are_not_used_again_by_another_process(node):
     image = capture(node.cluster)
     partition = node.cluster.topics["t"].partitions[0]
@@ -128,7 +160,7 @@ def test_an_image_keeps_no_epochs_of_partitions_that_are_there(node):
     )
     node.cluster.delete_topic("t")
     restore(node.cluster, image)
-    assert capture(node.cluster).settings.former_epochs == []
+    assert capture(node.cluster).settings.former_epochs == {}
 
 
 def test_ids_are_never_used_again(node):
