@@ -121,4 +121,16 @@ def _bound(server: ClusterServer, options: AdminOptions) -> AdminServer:
     try:
         return bind_admin(ServerTarget(server), options.host, options.port, secret=options.secret)
     except AdminError as error:
-        raise ServerError(str(error)) from None
+        raise ServerError(f"{error}{_own_broker_at(server, options.port)}") from None
+
+
+def _own_broker_at(server: ClusterServer, port: int) -> str:
+    """What to add to the message if a broker of the cluster takes the port."""
+    node_ids = list(server.cluster.brokers)
+    for listener in server.config.listeners:
+        if listener.port and 0 <= port - listener.port < len(node_ids):
+            return (
+                f" by broker {node_ids[port - listener.port]} of this cluster; "
+                f"each broker takes a port, from {listener.port} on"
+            )
+    return ""

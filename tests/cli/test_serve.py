@@ -445,6 +445,14 @@ def test_an_admin_port_in_use_is_named() -> None:
     assert "in use" in ended.stderr
 
 
+def test_an_admin_port_that_a_broker_of_the_cluster_takes_is_named_with_the_broker() -> None:
+    first = free_block(3)
+    ended = serve_and_fail("--port", str(first), "--admin-port", str(first + 1))
+    assert (ended.code, ended.stdout) == (2, "")
+    assert f"127.0.0.1:{first + 1}: the port is in use by broker 2 of this cluster" in ended.stderr
+    assert f"each broker takes a port, from {first} on" in ended.stderr
+
+
 def test_a_ready_file_that_cannot_be_written_is_named() -> None:
     ended = serve_and_fail("--ready-file", "/no/such/directory/ready")
     assert ended.code == 2
