@@ -125,7 +125,7 @@ class TopicControl:
     @no_collections()
     def _grow(self, topic: Topic, plans: Iterable[PartitionPlan]) -> None:
         waits = self._configs.get_int("mockbroker.partition.creation.ms") > 0
-        former_epochs = self._control.former_epochs.get(topic.topic_id, {})
+        former_epochs = self._control.former_epochs.pop(topic.topic_id, {})
         for replicas, isr in plans:
             index = len(topic.partitions)
             former_epoch = former_epochs.pop(index, NO_EPOCH)
@@ -140,6 +140,8 @@ class TopicControl:
                     host=self._replication,
                 )
             )
+        if former_epochs:
+            self._control.former_epochs[topic.topic_id] = former_epochs
 
     # -- deleting ----------------------------------------------------------------------------------
 

@@ -135,6 +135,7 @@ def test_a_partition_that_a_restore_took_comes_back_with_a_higher_leader_epoch(n
     assert len(cluster.topics["t"].partitions) == index
     cluster.topic_control.add_partitions(cluster.topics["t"], index + 1)
     assert cluster.topics["t"].partitions[index].leader_epoch == 2
+    assert capture(cluster).settings.former_epochs == {}
     cluster.delete_topic("t")
     restore(cluster, image)
     assert cluster.topics["t"].partitions[0].leader_epoch == 3
