@@ -59,8 +59,8 @@ def unclean_ends_are_not_restored() -> Planting:
 def restored_epochs_stay() -> Planting:
     return rewritten(
         restore._raise_epoch,
-        "if _is_unchanged(partition, former):",
-        "if former.topic is not partition:",
+        "_is_unchanged(partition, former)",
+        "former is not partition",
     )
 
 
