@@ -252,9 +252,11 @@ def _raise_epoch(partition: Partition, former: Partition | None, last_epoch: int
     `former` is the partition before the restore, `last_epoch` the highest leader epoch that it may
     have had.
     """
-    if former is None and last_epoch < partition.leader_epoch:
-        return
-    if former is not None and _is_unchanged(partition, former):
+    if former is None:
+        is_the_same = last_epoch < partition.leader_epoch  # no client has seen another state
+    else:
+        is_the_same = _is_unchanged(partition, former)
+    if is_the_same:
         return
     partition.leader_epoch = max(partition.leader_epoch, last_epoch) + 1
     if partition.leader_id != NO_LEADER:
