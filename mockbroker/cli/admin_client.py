@@ -16,6 +16,7 @@ import click
 
 from mockbroker.api.http import TIMEOUT_S, HttpClient, RefusedError, UnreachableError
 from mockbroker.cli import environment
+from mockbroker.cli.text_files import why_unread
 
 P = ParamSpec("P")
 
@@ -100,7 +101,7 @@ def admin_command(function: Callable[Concatenate[AdminClient, P], None]) -> Call
             try:
                 token = admin_token_file.read_text(encoding="utf-8").strip()
             except (OSError, UnicodeDecodeError) as error:
-                raise click.BadParameter(f"{admin_token_file}: {error}") from None
+                raise click.BadParameter(f"{admin_token_file}: {why_unread(error)}") from None
         function(AdminClient(admin, token), *args, **kwargs)
 
     return command
@@ -118,15 +119,15 @@ def read_documents(text: str) -> list[dict[str, Any]]:
     """The same for any number of documents."""
     from mockbroker.core.yaml_documents import YamlError, read_yaml
 
-    name = "the argument"
-    if text == "-":
-        name, text = "standard input", sys.stdin.read()
-    elif not text.lstrip().startswith("{"):
-        name = text
+    if text.lstrip().startswith("{"):
+        name = "the argument"
+    else:
+        name = "standard input" if text == "-" else text
         try:
-            text = Path(text).read_text(encoding="utf-8")
+            raw = sys.stdin.buffer.read() if text == "-" else Path(text).read_bytes()
+            text = raw.decode()
         except (OSError, UnicodeDecodeError) as error:
-            raise click.BadParameter(f"{name}: {error}") from None
+            raise click.BadParameter(f"{name}: {why_unread(error)}") from None
     try:
         found = read_yaml(text)
     except YamlError as error:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from mockbroker.cli import environment
+from mockbroker.cli.text_files import why_unread
 from mockbroker.server.config import ServerError
 from mockbroker.server.private_files import write_private
 
@@ -119,7 +120,7 @@ def _read_secret(path: Path) -> str:
         mode = path.stat().st_mode
         text = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ServerError(f"--admin-token-file {path}: {error}") from None
+        raise ServerError(f"--admin-token-file {path}: {why_unread(error)}") from None
     if os.name == "posix" and mode & 0o077:
         raise ServerError(
             f"--admin-token-file {path}: other users can read it; run chmod 600 {path}"

@@ -30,19 +30,28 @@ def _checked_bootstrap(ctx: click.Context, param: click.Parameter, value: str) -
     return value
 
 
-def name_values(
+def name_value_pairs(
     ctx: click.Context,  # noqa: ARG001
     param: click.Parameter,  # noqa: ARG001
     values: tuple[str, ...],
-) -> dict[str, str]:
-    """Callback of an option that may be repeated: NAME=VALUE, each as an entry."""
-    pairs = {}
+) -> list[tuple[str, str]]:
+    """Callback of an option that may be repeated: NAME=VALUE, each a pair; a name may repeat."""
+    pairs = []
     for text in values:
         name, equals, value = text.partition("=")
         if not name.strip() or not equals:
             raise click.BadParameter(f"{text!r} is not NAME=VALUE")
-        pairs[name.strip()] = value
+        if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
+            raise click.BadParameter(f"the name of {text!r} is not UTF-8")
+        pairs.append((name.strip(), value))
     return pairs
+
+
+def name_values(
+    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str]:
+    """The same, for names that have one value: the last one counts, as in Kafka's tools."""
+    return dict(name_value_pairs(ctx, param, values))
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Generator
 from contextlib import closing
@@ -134,7 +135,7 @@ def consume(
         )
     else:
         found = _as_member(client, group, topic, offset, timeout_s, read_committed)
-    layout = Columns(keys, headers, timestamps, offsets, separator.encode())
+    layout = Columns(keys, headers, timestamps, offsets, os.fsencode(separator))
     show = not sys.stdout.isatty()
     with closing(found), counting("records read", shown=show, total=max_records) as counter:
         try:

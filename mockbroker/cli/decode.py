@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -72,9 +73,9 @@ def _bytes_of(source: str) -> bytes:
             return _digits_or_raw(path.read_bytes())
     except OSError as error:
         # Digits can be too long for a file name; any other error is the file's.
-        if _HEX.fullmatch(source.encode()) is None:
+        if _HEX.fullmatch(os.fsencode(source)) is None:
             raise click.UsageError(f"cannot read {source}: {error.strerror}") from None
-    digits = source.encode()
+    digits = os.fsencode(source)
     if _HEX.fullmatch(digits) is None:
         raise click.UsageError(f"{source!r} is neither hexadecimal nor a file")
     return _from_digits(digits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mockbroker.cli.common import client_command, json_option, name_values
+from mockbroker.cli.common import client_command, json_option, name_value_pairs
 from mockbroker.cli.output import counting, print_json
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ LINE_BYTES_MAX = 64 * 1024 * 1024
     "headers",
     metavar="NAME=VALUE",
     multiple=True,
-    callback=name_values,
+    callback=name_value_pairs,
     help="Add a header. May be repeated.",
 )
 @click.option(
@@ -63,7 +64,7 @@ def produce(
     key: str | None,
     key_separator: str | None,
     null_value: str | None,
-    headers: dict[str, str],
+    headers: list[tuple[str, str]],
     partition: int | None,
     compression: str,
     acks: str,
@@ -71,7 +72,8 @@ def produce(
 ) -> None:
     """Send each line of standard input as a record to TOPIC.
 
-    Each line is sent at once, so the command works interactively and in a pipe.
+    Each line is sent at once, so the command works interactively and in a pipe. The lines before
+    one that is wrong are sent.
     """
     if key is not None and key_separator is not None:
         raise click.UsageError("--key and --key-separator exclude each other.")
@@ -100,27 +102,39 @@ def produce(
 
 
 class LineParser:
-    """Makes records of lines."""
+    """Makes records of lines. Keys, values and headers are the bytes of the command line."""
 
     def __init__(
         self,
         key: str | None,
         separator: str | None,
         null_value: str | None,
-        headers: dict[str, str],
+        headers: list[tuple[str, str]],
     ) -> None:
-        self._key = None if key is None else key.encode()
-        self._separator = None if separator is None else separator.encode()
-        self._null_value = None if null_value is None else null_value.encode()
-        self._headers = tuple((name, value.encode()) for name, value in headers.items())
+        self._key = None if key is None else os.fsencode(key)
+        self._separator = None if separator is None else os.fsencode(separator)
+        self._null_value = None if null_value is None else os.fsencode(null_value)
+        self._headers = tuple((name, os.fsencode(value)) for name, value in headers)
 
     def batches(self) -> Iterator[list[Record]]:
-        """The lines of standard input, in as many batches as reads."""
+        """The lines of standard input, in as many batches as reads.
+
+        Raises UsageError, after the lines before it, at one that is wrong.
+        """
+        numbers = itertools.count(1)
         for lines in _chunks_of_lines():
-            yield [self.record(line) for line in lines]
+            records: list[Record] = []
+            for line, number in zip(lines, numbers, strict=False):
+                try:
+                    records.append(self.record(line))
+                except ValueError as error:
+                    if records:
+                        yield records
+                    raise click.UsageError(f"line {number}: {error}") from None
+            yield records
 
     def record(self, line: bytes) -> Record:
-        """One line, without its end, as a record. Raises UsageError if its key is missing."""
+        """One line, without its end, as a record. Raises ValueError if its key is missing."""
         from mockbroker_protocol.records import Record
 
         key = self._key
@@ -128,13 +142,16 @@ class LineParser:
         if self._separator is not None:
             key, found, value = line.partition(self._separator)
             if not found:
-                raise click.UsageError(
-                    f"no key separator {self._separator.decode()!r} in the line "
-                    f"{line[:100].decode(errors='replace')!r}"
+                raise ValueError(
+                    f"no key separator {_shown(self._separator)} in {_shown(line[:100])}"
                 )
         if value == self._null_value:
             value = None
         return Record(key=key, value=value, headers=self._headers)
+
+
+def _shown(raw: bytes) -> str:
+    return repr(raw.decode(errors="replace"))
 
 
 def _chunks_of_lines() -> Iterator[list[bytes]]:

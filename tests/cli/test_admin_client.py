@@ -77,4 +77,4 @@ def test_a_token_file_that_is_not_text_ends_the_command_with_one_line(tmp_path) 
     arguments = ["show", "brokers", "--admin", "http://127.0.0.1:1", "--admin-token-file", token]
     result = CliRunner().invoke(main, [str(each) for each in arguments])
     assert result.exit_code == 2, result.output
-    assert "admin.token" in result.output
+    assert "admin.token: byte 0 is not UTF-8" in result.output

@@ -31,7 +31,7 @@ def kafka() -> Iterator[Cluster]:
 
 @pytest.fixture
 def run(kafka: Cluster) -> Iterator[Run]:
-    def command(*args: str, status: int = 0, stdin: str | None = None) -> Result:
+    def command(*args: str, status: int = 0, stdin: str | bytes | None = None) -> Result:
         environment = {"MOCKBROKER_ADMIN": kafka.admin_url}
         result = CliRunner().invoke(main, list(args), input=stdin, env=environment)
         assert result.exit_code == status, result.output
@@ -96,12 +96,17 @@ def test_all_rules_are_exported_and_added_again(run: Run, kafka: Cluster) -> Non
     [
         ("{match: {topik: x}, do: {delay: 1s}}", 1, "did you mean 'topic'"),
         ("{match: [", 2, "the argument: "),
-        ("no-such-file.yaml", 2, "No such file"),
+        ("no-such-file.yaml", 2, "no-such-file.yaml: No such file or directory\n"),
         ("-", 2, "standard input holds list"),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused(run: Run, plan: str, status: int, words: str) -> None:
     assert words in run("fault", "add", plan, status=status, stdin="- 1\n").output
+
+
+def test_a_plan_that_is_not_text_is_refused(run: Run) -> None:
+    told = run("fault", "add", "-", status=2, stdin=b"{match: \xff}").output
+    assert told.endswith("standard input: byte 8 is not UTF-8\n")
 
 
 def test_what_is_held_is_let_go(kafka: Cluster, run: Run) -> None:

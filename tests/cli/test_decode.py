@@ -58,6 +58,7 @@ def test_json_has_a_span_for_each_field(run: Run):
     [
         (["123"], "odd number of hexadecimal digits: 3"),
         (["nosuchfile"], "'nosuchfile' is neither hexadecimal nor a file"),
+        (["\udcff"], "'\\udcff' is neither hexadecimal nor a file"),
         ([""], "no bytes to decode"),
         ([REQUEST, "--as", "poem"], "hint 'poem'; it may be request"),
         ([REQUEST, "--as", "response Nosuch 1"], "no API is called 'Nosuch'"),

@@ -51,8 +51,34 @@ def test_keys_are_split_off_or_given(on_cluster: Run, mock_kafka: Cluster):
 
 def test_a_line_without_its_key_is_wrong_usage(on_cluster: Run, mock_kafka: Cluster):
     result = on_cluster("produce", "t", "--key-separator", ":", stdin="no key\n", status=2)
-    assert result.stderr == "mockbroker produce: no key separator ':' in the line 'no key'\n"
+    assert result.stderr == "mockbroker produce: line 1: no key separator ':' in 'no key'\n"
     assert values(mock_kafka) == []
+
+
+@pytest.mark.parametrize("bytes_at_once", [3, 4, 100])
+def test_the_lines_before_one_that_is_wrong_are_sent(
+    on_cluster: Run, mock_kafka: Cluster, monkeypatch: pytest.MonkeyPatch, bytes_at_once: int
+):
+    monkeypatch.setattr("mockbroker.cli.produce.CHUNK_BYTES", bytes_at_once)
+    command = ("produce", "t", "--key-separator", ":", "--partition", 0)
+    result = on_cluster(*command, stdin="a:1\nb:2\nc\nd:4\n", status=2)
+    assert result.stderr == "mockbroker produce: line 3: no key separator ':' in 'c'\n"
+    assert values(mock_kafka) == [b"1", b"2"]
+
+
+def test_arguments_are_bytes_as_lines_are(on_cluster: Run, mock_kafka: Cluster):
+    """Python keeps what is not UTF-8 as surrogates."""
+    header = "h=\udcff"
+    on_cluster("produce", "t", "--key", "\udcfe", "--header", header, stdin="x\n")
+    on_cluster("produce", "t", "--key-separator", "\udcfd", stdin=b"k\xfdy\n")
+    found = {(record.key, record.value, record.headers) for record in mock_kafka.records("t")}
+    assert found == {(b"\xfe", b"x", (("h", b"\xff"),)), (b"k", b"y", ())}
+
+
+def test_a_header_may_repeat(on_cluster: Run, mock_kafka: Cluster):
+    on_cluster("produce", "t", "--header", "h=1", "--header", "h=2", stdin="x\n")
+    [record] = mock_kafka.records("t")
+    assert list(record.headers) == [("h", b"1"), ("h", b"2")]
 
 
 @pytest.mark.covers("S317")
@@ -98,6 +124,7 @@ def test_json_says_where_the_records_went(on_cluster: Run):
         ["--compression", "rar"],
         ["--partition", "-1"],
         ["--header", "novalue"],
+        ["--header", "\udcff=1"],
         ["--key-separator", ""],
         ["--key", "k", "--key-separator", ":"],
     ],

@@ -37,11 +37,12 @@ def run(*jobs: Job, argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--incomplete", action="store_true", help="also runs that did not end")
     parser.add_argument("--master", help="where no session is there: local[2] and the like")
     parser.add_argument("--memory", help="of the driver, where no session is there: 4g")
-    parser.add_argument("--conf", action="append", default=[], help="a setting of Spark's: a=b")
+    parser.add_argument(
+        "--conf", action="append", default=[], type=_setting, help="a setting of Spark's: a=b"
+    )
     asked = parser.parse_args(argv)
-    settings = dict(each.partition("=")[::2] for each in asked.conf)
     try:
-        spark = session(master=asked.master, memory=asked.memory, settings=settings)
+        spark = session(master=asked.master, memory=asked.memory, settings=dict(asked.conf))
         inputs = read(spark, asked.directory, asked.run, incomplete=asked.incomplete)
         for job in jobs:
             for row in job(inputs).toLocalIterator():
@@ -52,3 +53,10 @@ def run(*jobs: Job, argv: Sequence[str] | None = None) -> int:
         return CANNOT_RUN
     sys.stdout.flush()
     return 0
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value

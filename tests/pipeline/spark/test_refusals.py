@@ -85,6 +85,16 @@ def test_a_program_that_cannot_run_says_so_in_a_line(
     assert "holds no run of a journal" in said.err
 
 
+@pytest.mark.parametrize("setting", ["spark.ui.enabled", "=true", ""])
+def test_a_setting_without_a_value_is_refused(
+    setting: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(lag, argv=[str(tmp_path), "--conf", setting])
+    assert ended.value.code == CANNOT_RUN
+    assert f"argument --conf: {setting!r} is not NAME=VALUE" in capsys.readouterr().err
+
+
 def test_without_java_no_session_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """JAVA_HOME outranks the PATH, as in Spark's own scripts."""
     from pyspark.sql import SparkSession
