@@ -16,10 +16,6 @@ import trio
 
 T = TypeVar("T")
 
-# The real time without an answer after which a cluster is unhealthy.
-ANSWER_TIMEOUT_S = 2.0
-
-
 class ClusterUnavailableError(Exception):
     """The cluster's run has ended, or did not answer in time."""
 
@@ -29,11 +25,12 @@ class ClusterBusyError(ClusterUnavailableError):
 
 
 class Bridge:
-    def __init__(self, token: trio.lowlevel.TrioToken, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
-        self._cluster = token
-        self._timeout_s = timeout_s
+    """The way into the cluster's run of this token. Timeouts are real time."""
 
-    async def call(self, function: Callable[[], T]) -> T:
+    def __init__(self, token: trio.lowlevel.TrioToken) -> None:
+        self._cluster = token
+
+    async def call(self, function: Callable[[], T], timeout_s: float) -> T:
         """Run `function()` in the cluster's run; returns its result, or raises its error.
 
         Raises ClusterUnavailableError when no result comes within the timeout. The function may
@@ -43,7 +40,7 @@ class Bridge:
         def there(answer: Callable[[outcome.Outcome[T]], None]) -> None:
             answer(outcome.capture(function))
 
-        return await self._ask(there, self._timeout_s)
+        return await self._ask(there, timeout_s)
 
     def soon(self, function: Callable[[], object]) -> None:
         """Run `function()` in the cluster's run, unless that has ended, without its result."""

@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from mockbroker.admin import ClusterMetrics, bridge
+from mockbroker.admin import ClusterMetrics
+from mockbroker.admin.v1 import service
 from tests.admin.conftest import ClusterRun, StartAdmin, cluster_run, get
 
 
@@ -31,7 +32,7 @@ def test_healthz_fails_once_the_cluster_has_stopped(start: StartAdmin):
 def test_healthz_fails_while_the_cluster_is_stuck(
     cluster: ClusterRun, start: StartAdmin, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(bridge.Bridge.__init__, "__defaults__", (0.05,))
+    monkeypatch.setattr(service, "PROBE_TIMEOUT_S", 0.05)
     admin = start(cluster)
     gate = threading.Event()
     cluster.token.run_sync_soon(gate.wait)

@@ -9,10 +9,11 @@ import trio
 
 from mockbroker.admin.bridge import Bridge, ClusterUnavailableError
 from tests.admin.conftest import ClusterRun, cluster_run
+from tests.support.waiting import TIMEOUT_S
 
 
 def test_a_call_returns_what_the_function_returned_over_there(cluster: ClusterRun):
-    assert trio.run(Bridge(cluster.token).call, threading.current_thread) is cluster.thread
+    assert trio.run(Bridge(cluster.token).call, threading.current_thread, TIMEOUT_S) is cluster.thread
 
 
 def test_an_exception_crosses_back(cluster: ClusterRun):
@@ -20,7 +21,7 @@ def test_an_exception_crosses_back(cluster: ClusterRun):
         raise KeyError("no such group")
 
     with pytest.raises(KeyError, match="no such group"):
-        trio.run(Bridge(cluster.token).call, fail)
+        trio.run(Bridge(cluster.token).call, fail, TIMEOUT_S)
 
 
 def test_many_calls_at_once_each_get_their_own_answer(cluster: ClusterRun):
@@ -29,7 +30,7 @@ def test_many_calls_at_once_each_get_their_own_answer(cluster: ClusterRun):
 
     async def main() -> None:
         async def ask(n: int) -> None:
-            answers[n] = await bridge.call(lambda: n * n)
+            answers[n] = await bridge.call(lambda: n * n, TIMEOUT_S)
 
         async with trio.open_nursery() as nursery:
             for n in range(50):
@@ -43,7 +44,7 @@ def test_a_stopped_cluster_is_unavailable():
     with cluster_run() as run:
         pass
     with pytest.raises(ClusterUnavailableError, match="has stopped"):
-        trio.run(Bridge(run.token).call, lambda: None)
+        trio.run(Bridge(run.token).call, lambda: None, TIMEOUT_S)
 
 
 def test_a_cluster_that_does_not_come_round_is_unavailable(cluster: ClusterRun):
@@ -51,6 +52,6 @@ def test_a_cluster_that_does_not_come_round_is_unavailable(cluster: ClusterRun):
     cluster.token.run_sync_soon(gate.wait)
     try:
         with pytest.raises(ClusterUnavailableError, match=r"did not answer in 0\.05 s"):
-            trio.run(Bridge(cluster.token, timeout_s=0.05).call, lambda: None)
+            trio.run(Bridge(cluster.token).call, lambda: None, 0.05)
     finally:
         gate.set()

@@ -7,6 +7,8 @@ from confluent_kafka import Consumer, Producer
 
 from mockbroker import Cluster
 from mockbroker.api.audit import Audit
+from mockbroker.client import Client
+from tests.support.group_node import commit_request
 
 
 def produce(kafka: Cluster, *values: str, **settings: object) -> None:
@@ -127,6 +129,24 @@ def test_what_the_application_says_is_judged_too(mock_kafka: Cluster) -> None:
     audit = mock_kafka.audit([{**said, "offset": 0}, {**said, "offset": 0}])
     assert [found.offset for found in audit.of("committed_not_processed")] == [1]
     assert [found.offset for found in audit.of("processed_again")] == [0]
+
+
+@pytest.mark.parametrize("offset", [-(2**63), -1, 2**63 - 1])
+def test_no_committed_offset_stops_the_audit(mock_kafka: Cluster, offset: int) -> None:
+    """As in Kafka, a group can commit any; the lag counts to the end of the log at most."""
+    mock_kafka.topic("orders").create()
+    produce(mock_kafka, "one coffee")
+    consume(mock_kafka, 1)
+    with Client(mock_kafka.bootstrap_servers) as client:
+        request = commit_request({("orders", 0): offset}, group="till")
+        response = client.coordinator("till").send(request)
+    assert response.topics[0].partitions[0].error_code == 0
+    lag = mock_kafka.lag("till")
+    assert lag == (1 if offset < 0 else 0)
+    audit = mock_kafka.audit()
+    audit.assert_clean()
+    measured = audit.report.measures["lag"]
+    assert [row["lag"] for row in measured if row["group"] == "till"][-1] == lag
 
 
 def test_after_the_journal_was_cleared_nobody_knows(mock_kafka: Cluster) -> None:

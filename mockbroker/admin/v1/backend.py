@@ -25,6 +25,10 @@ T = TypeVar("T")
 # A disk that takes longer for an fsync, in real time, is as good as broken.
 DURABLE_TIMEOUT_S = 60.0
 
+# On a busy machine a cluster may not get the processor for seconds. A call that has timed out may
+# still be carried out, so a client should not see that; clients themselves wait 30 s.
+CALL_TIMEOUT_S = 20.0
+
 _NO_CLUSTER = "this is a saved journal: there is no cluster to look at or to change"
 
 
@@ -147,7 +151,7 @@ class BridgedBackend(ClusterBackend):
         self._bridge.soon(lambda: super(BridgedBackend, self).exceeded(limit))
 
     async def cluster(self, function: Callable[[Cluster], T]) -> T:
-        return await self._bridge.call(lambda: function(self._settled()))
+        return await self._bridge.call(lambda: function(self._settled()), CALL_TIMEOUT_S)
 
     async def run(self, function: Callable[[], Awaitable[T]], timeout_s: float) -> T:
         async def there() -> T:

@@ -44,6 +44,10 @@ class Index(msgspec.Struct, frozen=True):
     endpoints: dict[str, list[EndpointSummary]]
 
 
+# The real time without an answer after which a cluster is unhealthy.
+PROBE_TIMEOUT_S = 2.0
+
+
 class Probed(NamedTuple):
     """The target of probes, the way to it, and the admin server's responses by status."""
 
@@ -70,14 +74,14 @@ descriptions = Endpoints[Described]()
 
 @probes.get("/healthz", "Health of the cluster", query=None)
 async def healthz(probed: Probed, _: EndpointCall) -> Health:
-    found = await probed.bridge.call(probed.target.metrics)
+    found = await probed.bridge.call(probed.target.metrics, PROBE_TIMEOUT_S)
     return Health("ok", found.brokers, found.uptime_ms)
 
 
 @probes.get("/metrics", "Metrics in Prometheus' text format", query=None, media=("text/plain",))
 async def scrape(probed: Probed, _: EndpointCall) -> Text:
     found = replace(
-        await probed.bridge.call(probed.target.metrics),
+        await probed.bridge.call(probed.target.metrics, PROBE_TIMEOUT_S),
         admin_responses={str(status): count for status, count in probed.responses.items()},
     )
     return Text(metrics.render(found), metrics.CONTENT_TYPE)

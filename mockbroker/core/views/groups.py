@@ -60,7 +60,8 @@ class LagView(msgspec.Struct, frozen=True):
     The `kind` is "committed" for a committed offset. Spark commits no offsets: the `kind` for the
     run of a query is "fetched", and `committed` is the largest fetch offset of its consumers.
 
-    `lag` is the distance to the high watermark, `lag_read_committed` to the last stable offset.
+    `lag` is the distance to the high watermark, `lag_read_committed` to the last stable offset. A
+    negative committed offset counts as 0.
     `log_end_offset` is the leader's. `pending`: an open transaction has committed an offset too.
     If the partition does not exist, both lags and the offsets of the log are -1.
     """
@@ -218,6 +219,14 @@ def fetch_lag_views(cluster: Cluster, group: str | None = None) -> list[LagView]
     ]
 
 
+def lag_to(end: int, committed: int) -> int:
+    """The number of offsets from a committed one to an end; 0 if it lies behind the end.
+
+    A group can commit any int64, as in Kafka. A negative one counts as 0: so every lag is an int64.
+    """
+    return max(end - max(committed, 0), 0)
+
+
 def _lag(
     cluster: Cluster,
     key: tuple[str, str, int],
@@ -239,8 +248,8 @@ def _lag(
         last_stable_offset=stable,
         high_watermark=high,
         log_end_offset=partition.log_end_offset,
-        lag=max(high - committed, 0),
-        lag_read_committed=max(stable - committed, 0),
+        lag=lag_to(high, committed),
+        lag_read_committed=lag_to(stable, committed),
         pending=pending,
         metadata=metadata,
         kind=kind,

@@ -13,6 +13,7 @@ from mockbroker.core.metadata.topic import (
     TRANSACTION_STATE_TOPIC,
 )
 from mockbroker.core.views.configs import OwnConfigsView
+from mockbroker.core.views.groups import lag_to
 from mockbroker.pipeline.past.image import PastCluster, PastPartition
 
 _ABSENT = PastPartition("", -1)
@@ -350,8 +351,8 @@ def lag_views(image: PastCluster, group: str | None = None) -> list[PastLagView]
                     last_stable_offset=stable,
                     high_watermark=mark,
                     log_end_offset=partition.log_end_offset,
-                    lag=None if mark is None else max(mark - committed, 0),
-                    lag_read_committed=None if stable is None else max(stable - committed, 0),
+                    lag=None if mark is None else lag_to(mark, committed),
+                    lag_read_committed=None if stable is None else lag_to(stable, committed),
                     pending=(name, topic, index) in pending,
                     kind="committed",
                 )

@@ -82,9 +82,9 @@ def from_topics(
     with _internal_topics(spark):
         commits = commits.localCheckpoint()
     frames = {
-        "records": _table("records", records_of(records), run),
-        "commits": _table("commits", commits, run),
-        "watermarks": _table("watermarks", _ends_of(records), run),
+        "records": in_table("records", records_of(records), run),
+        "commits": in_table("commits", commits, run),
+        "watermarks": in_table("watermarks", _ends_of(records), run),
     }
     if operations is not None:
         frames["operations"] = operations
@@ -112,9 +112,10 @@ def _internal_topics(spark: SparkSession) -> Iterator[None]:
 def records_of(source: DataFrame) -> DataFrame:
     """Rows of Spark's Kafka source, with headers, as columns of `records`.
 
-    Values have a hash of Spark's own, not the journal's.
+    The id is the first header of its name that has a value. Values have a hash of Spark's own, not
+    the journal's.
     """
-    its_id = f"filter(headers, h -> h.key = '{ID_HEADER}')[0].value"
+    with_id = f"filter(headers, h -> h.key = '{ID_HEADER}' AND h.value IS NOT NULL)"
     return source.selectExpr(
         "offset AS append_seq",
         "topic",
@@ -122,7 +123,7 @@ def records_of(source: DataFrame) -> DataFrame:
         "partition",
         "offset",
         "unix_millis(timestamp) AS timestamp",
-        f"decode({its_id}, 'utf-8') AS id",
+        f"CAST(get({with_id}, 0).value AS string) AS id",
         "xxhash64(key, value) AS value_hash",
         "IF(key IS NULL, NULL, xxhash64(key)) AS key_hash",
     )
@@ -139,18 +140,19 @@ def commits_of(source: DataFrame) -> DataFrame:
         "*", f"{_number('key', '3', 2)} AS group_length"
     )
     topics = keys.selectExpr("*", f"{_number('key', '5 + group_length', 2)} AS topic_length")
-    topic = "decode(substring(key, 7 + group_length, topic_length), 'utf-8')"
+    topic = "CAST(substring(key, 7 + group_length, topic_length) AS string)"
     return topics.selectExpr(
         "offset AS seq",
         "unix_millis(timestamp) AS virtual_ms",
         "unix_millis(timestamp) * 1000000 AS real_ns",
-        "decode(substring(key, 5, group_length), 'utf-8') AS `group`",
+        "CAST(substring(key, 5, group_length) AS string) AS `group`",
         f"{topic} AS topic",
         f"{topic} AS topic_id",
         f"CAST({_number('key', '7 + group_length + topic_length', 4)} AS int) AS partition",
-        f"IF(value IS NULL, NULL, {_number('value', '3', 8)}) AS offset",
+        "value IS NULL AS removed",
+        f"{_number('value', '3', 8)} AS offset",
         "true AS applied",
-    )
+    ).where("partition IS NOT NULL AND (removed OR offset IS NOT NULL)").drop("removed")
 
 
 def _ends_of(source: DataFrame) -> DataFrame:
@@ -169,12 +171,17 @@ def _ends_of(source: DataFrame) -> DataFrame:
 
 
 def _number(column: str, position: str, size: int) -> str:
-    """SQL for a number that is not negative, in the bytes from `position` (from 1) on."""
-    return f"CAST(conv(hex(substring({column}, {position}, {size})), 16, 10) AS bigint)"
+    """SQL for a signed number in the bytes from `position` (from 1) on; null if they end before."""
+    raw = f"substring({column}, {position}, {size})"
+    above = 64 - 8 * size  # the bits that take the sign
+    number = f"CAST(conv(hex({raw}), 16, -10) AS bigint)"
+    return f"IF(length({raw}) = {size}, shiftright(shiftleft({number}, {above}), {above}), NULL)"
 
 
-def _table(name: str, frame: DataFrame, run: str) -> DataFrame:
+def in_table(name: str, frame: DataFrame, run: str) -> DataFrame:
     """A table with all its columns; unknown columns are null."""
+    from pyspark.sql.functions import lit
+
     kinds = dict(column.split(" ") for column in spark_schema(name).split(", "))
     known = set(frame.columns)
     columns = [
@@ -182,7 +189,7 @@ def _table(name: str, frame: DataFrame, run: str) -> DataFrame:
         f"{kinds[f'`{column.name}`']}) AS `{column.name}`"
         for column in TABLES[name]
     ]
-    return frame.selectExpr(*columns, f"'{run}' AS run")
+    return frame.selectExpr(*columns).withColumn("run", lit(run))
 
 
 def _source(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:

@@ -26,7 +26,7 @@ def _stands(inputs: Inputs) -> DataFrame:
             SELECT run, seq, virtual_ms, 0 AS part, topic, partition, reason,
                    IF(change = 'LeaderChanged', leader, NULL) AS leader,
                    IF(change = 'IsrChanged', {former}, NULL) AS former_isr,
-                   IF(change IN ('IsrChanged', 'LeaderChanged') AND isr <> '', {isr}, NULL) AS isr,
+                   IF(change IN ('IsrChanged', 'LeaderChanged'), {isr}, NULL) AS isr,
                    IF(change = 'ReplicasChanged', {replicas}, NULL) AS replicas
             FROM {{cluster}}
             WHERE change IN ('LeaderChanged', 'IsrChanged', 'ReplicasChanged')
@@ -53,8 +53,9 @@ def _stands(inputs: Inputs) -> DataFrame:
 def under_replicated(inputs: Inputs) -> DataFrame:
     """A row for each time that a replica was out of its partition's ISR.
 
-    `to_ms` is null if it still was at the end of the run. A single offline replica stays in the
-    ISR, as in Kafka, and appears among the elections.
+    `to_ms` is null if it still was at the end of the run. Without eligible leader replicas
+    (KIP-966) the last offline replica stays in the ISR, as in Kafka, and appears among the
+    elections.
     """
     inputs.derive("stands", _stands)
     return inputs.sql("""

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
     from mockbroker.pipeline.spark.inputs import Inputs
 
-# Lag is never negative: a committed offset may lie above the log end.
+# Lag is never negative: a committed offset may lie above the log end. A negative one counts as 0.
 # Spark's greatest() ignores nulls, but an unknown lag is not 0.
-LAGS = """
-    IF(high_watermark < committed, 0, high_watermark - committed) AS lag,
-    IF(last_stable_offset < committed, 0, last_stable_offset - committed) AS lag_read_committed"""
+_COMMITTED = "IF(committed < 0, 0, committed)"
+LAGS = f"""
+    IF(high_watermark < committed, 0, high_watermark - {_COMMITTED}) AS lag,
+    IF(last_stable_offset < committed, 0, last_stable_offset - {_COMMITTED}) AS lag_read_committed"""
 
 
 def lag(inputs: Inputs) -> DataFrame:

@@ -208,7 +208,8 @@ def _moves(inputs: Inputs) -> DataFrame:
                    coalesce(max(log_end_offset) OVER so_far, 0) AS log_end_offset,
                    count(coalesce(isr, former_isr)) OVER so_far AS partition_epoch,
                    coalesce(last_value(leader) IGNORE NULLS OVER so_far,
-                            CAST(substring_index(former_isr, ',', 1) AS int)) AS current_leader
+                            CAST(substring_index(coalesce(nullif(former_isr, ''), nullif(isr, '')),
+                                                 ',', 1) AS int)) AS current_leader
             FROM steps
             WINDOW so_far AS (PARTITION BY run, topic, partition ORDER BY seq
                               ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)

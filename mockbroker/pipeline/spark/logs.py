@@ -140,7 +140,7 @@ def parse_lines(lines: DataFrame) -> DataFrame:
     event. `broker` is the broker that logged it, if the line names it.
     """
     heads = lines.where(f"line RLIKE {_text(_LINE)}").selectExpr(
-        f"to_timestamp(replace({_part('line', _LINE, 1)}, ',', '.')) AS time",
+        f"try_to_timestamp(replace({_part('line', _LINE, 1)}, ',', '.')) AS time",
         f"{_part('line', _LINE, 2)} AS level",
         f"{_part('line', _LINE, 3)} AS message",
         f"{_part('line', _LINE, 4)} AS logger",
@@ -157,7 +157,7 @@ def parse_lines(lines: DataFrame) -> DataFrame:
     columns = [
         "time",
         "level",
-        f"CAST(nullif({_part('message', broker, 1)}, '') AS int) AS broker",
+        f"TRY_CAST({_part('message', broker, 1)} AS int) AS broker",
         f"coalesce(nullif({_part('message', component, 1)}, ''), {_part('logger', last, 1)})"
         " AS component",
         f"CASE pattern {events} END AS event",
@@ -177,7 +177,7 @@ def _field(name: str, kind: str) -> str:
     value = f"nullif(CASE pattern {' '.join(cases)} END, '')"
     if kind == "string" and name in ("isr", "former_isr", "replicas"):
         value = f"replace({value}, ' ', '')"
-    return f"CAST({value} AS {kind}) AS `{name}`"
+    return f"TRY_CAST({value} AS {kind}) AS `{name}`"
 
 
 def _part(column: str, words: str, group: int) -> str:

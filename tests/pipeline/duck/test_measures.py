@@ -42,6 +42,17 @@ def test_lag_counts_to_the_high_watermark_and_to_the_last_stable_offset() -> Non
     ]
 
 
+def test_a_negative_committed_offset_counts_as_0() -> None:
+    """Kafka commits whatever a client names; the difference may be too large for an int64."""
+    journal = Journal()
+    journal.row("watermarks", **PLACE, seq=1, virtual_ms=1, last_stable_offset=3, high_watermark=5)
+    for seq, offset in ((2, -(2**63)), (3, -1), (4, 2**63 - 1)):
+        journal.commit(seq, offset, virtual_ms=seq)
+    assert picked(measured(journal, "lag"), "committed", "lag", "lag_read_committed") == [
+        (None, None, None), (-(2**63), 5, 3), (-1, 5, 3), (2**63 - 1, 0, 0),
+    ]  # fmt: skip
+
+
 @pytest.mark.covers("S299")
 def test_the_last_stable_offset_is_never_above_the_high_watermark() -> None:
     """After an unclean election the high watermark is known to be lower before a last stable

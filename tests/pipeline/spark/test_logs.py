@@ -78,6 +78,33 @@ def test_lines_of_a_new_broker(spark: SparkSession) -> None:
     assert {event.get("broker") for event in events if "event" in event} == {1, 2, 3}
 
 
+def test_what_is_no_number_or_time_is_null(spark: SparkSession) -> None:
+    """Brokers have plugins, and logs have other programs' lines."""
+    lines = [
+        "[2026-01-01 00:00:00,000] INFO session id=99999999999 ends (a.B)",
+        "[2026-13-41 25:00:00,000] INFO Fencing broker 7 (a.B)",
+        "[2026-01-01 00:00:00,001] INFO Fencing broker 99999999999 (a.B)",
+    ]
+    events = parse_lines(spark.createDataFrame([(each,) for each in lines], "line string"))
+    found = {(row["level"], row["time"] is None, row["event"], row["node"], row["broker"])
+             for row in events.collect()}  # fmt: skip
+    assert found == {
+        ("INFO", False, None, None, None),
+        ("INFO", True, "fenced", 7, None),
+        ("INFO", False, "fenced", None, None),
+    }
+
+
+def test_a_journal_that_begins_with_an_empty_isr_has_lines(spark: SparkSession) -> None:
+    """Its leader is unknown: older entries had gone when the journal was exported."""
+    grown = {
+        "run": "r", "seq": 9, "virtual_ms": 1, "change": "IsrChanged", "topic": "t",
+        "topic_id": "id", "partition": 0, "former_isr": "", "isr": "2",
+    }  # fmt: skip
+    [event] = parse_lines(log_lines(from_rows(spark, {"cluster": [grown]}))).collect()
+    assert (event["event"], event["isr"], event["former_isr"]) == ("isr grows", "2", None)
+
+
 def test_what_happened_is_told_in_kafkas_words_and_read_back(spark: SparkSession) -> None:
     """Leaders, ISRs, states, brokers, topics and groups, each by its log."""
     place = {"topic": "a-b", "topic_id": "id", "partition": 3}

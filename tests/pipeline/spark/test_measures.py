@@ -73,6 +73,20 @@ def test_lag_counts_to_the_high_watermark_and_to_the_last_stable_offset(
     assert last == [("g", None, 9, 9)]
 
 
+def test_a_negative_committed_offset_counts_as_0(spark: SparkSession) -> None:
+    """See the same test of DuckDB's query."""
+    mark = {**PLACE, "broker": 1, "seq": 1, "virtual_ms": 1, "high_watermark": 5,
+            "last_stable_offset": 3}  # fmt: skip
+    commits = [
+        {**PLACE, "group": "g", "applied": True, "seq": seq, "virtual_ms": seq, "offset": offset}
+        for seq, offset in ((2, -(2**63)), (3, -1), (4, 2**63 - 1))
+    ]
+    inputs = from_rows(spark, {"watermarks": [mark], "commits": commits})
+    assert told(lag(inputs), "committed", "lag", "lag_read_committed") == [
+        (None, None, None), (-(2**63), 5, 3), (-1, 5, 3), (2**63 - 1, 0, 0),
+    ]  # fmt: skip
+
+
 @pytest.mark.covers("S299")
 def test_the_last_stable_offset_is_never_above_the_high_watermark(spark: SparkSession) -> None:
     """As after an unclean election; see the same test of DuckDB's query."""
@@ -186,7 +200,8 @@ def test_a_replica_is_out_of_its_isr_for_a_while(spark: SparkSession) -> None:
     assert told(under_replicated(inputs), *columns) == [
         (0, 4, 300, 542, 242, "slow"),
         (0, 1, 600, 900, 300, None),
-        (0, 2, 800, None, None, None),
+        (0, 2, 700, None, None, None),
+        (0, 4, 700, 800, 100, None),
     ]
     held = told(elections(inputs), "partition", "leader", "outcome")
     assert held == [

@@ -1,6 +1,7 @@
 -- The lag of each group on each partition, at each report of an offset: to the high watermark, and to
 -- the last stable offset, by their last reports. The newer report of the two
--- bounds the other one: the last stable offset is never above the high watermark.
+-- bounds the other one: the last stable offset is never above the high watermark. A negative
+-- committed offset counts as 0.
 WITH reported AS (
     SELECT run, seq, virtual_ms, topic, topic_id, "partition", high_watermark, last_stable_offset,
            log_end_offset, FALSE AS is_commit
@@ -47,9 +48,9 @@ WITH reported AS (
 )
 SELECT run, "group", topic, topic_id, "partition", seq, virtual_ms, committed,
        last_stable_offset, high_watermark, log_end_offset,
-       CASE WHEN high_watermark > committed THEN high_watermark - committed
+       CASE WHEN high_watermark > committed THEN high_watermark - greatest(committed, 0)
             WHEN high_watermark <= committed THEN 0 END AS lag,
-       CASE WHEN last_stable_offset > committed THEN last_stable_offset - committed
+       CASE WHEN last_stable_offset > committed THEN last_stable_offset - greatest(committed, 0)
             WHEN last_stable_offset <= committed THEN 0 END AS lag_read_committed
 FROM with_commit
 ORDER BY run, "group", topic, "partition", seq
