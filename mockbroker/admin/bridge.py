@@ -16,6 +16,7 @@ import trio
 
 T = TypeVar("T")
 
+
 class ClusterUnavailableError(Exception):
     """The cluster's run has ended, or did not answer in time."""
 

@@ -13,7 +13,8 @@ from tests.support.waiting import TIMEOUT_S
 
 
 def test_a_call_returns_what_the_function_returned_over_there(cluster: ClusterRun):
-    assert trio.run(Bridge(cluster.token).call, threading.current_thread, TIMEOUT_S) is cluster.thread
+    there = trio.run(Bridge(cluster.token).call, threading.current_thread, TIMEOUT_S)
+    assert there is cluster.thread
 
 
 def test_an_exception_crosses_back(cluster: ClusterRun):

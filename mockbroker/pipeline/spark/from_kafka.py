@@ -141,18 +141,22 @@ def commits_of(source: DataFrame) -> DataFrame:
     )
     topics = keys.selectExpr("*", f"{_number('key', '5 + group_length', 2)} AS topic_length")
     topic = "CAST(substring(key, 7 + group_length, topic_length) AS string)"
-    return topics.selectExpr(
-        "offset AS seq",
-        "unix_millis(timestamp) AS virtual_ms",
-        "unix_millis(timestamp) * 1000000 AS real_ns",
-        "CAST(substring(key, 5, group_length) AS string) AS `group`",
-        f"{topic} AS topic",
-        f"{topic} AS topic_id",
-        f"CAST({_number('key', '7 + group_length + topic_length', 4)} AS int) AS partition",
-        "value IS NULL AS removed",
-        f"{_number('value', '3', 8)} AS offset",
-        "true AS applied",
-    ).where("partition IS NOT NULL AND (removed OR offset IS NOT NULL)").drop("removed")
+    return (
+        topics.selectExpr(
+            "offset AS seq",
+            "unix_millis(timestamp) AS virtual_ms",
+            "unix_millis(timestamp) * 1000000 AS real_ns",
+            "CAST(substring(key, 5, group_length) AS string) AS `group`",
+            f"{topic} AS topic",
+            f"{topic} AS topic_id",
+            f"CAST({_number('key', '7 + group_length + topic_length', 4)} AS int) AS partition",
+            "value IS NULL AS removed",
+            f"{_number('value', '3', 8)} AS offset",
+            "true AS applied",
+        )
+        .where("partition IS NOT NULL AND (removed OR offset IS NOT NULL)")
+        .drop("removed")
+    )
 
 
 def _ends_of(source: DataFrame) -> DataFrame:

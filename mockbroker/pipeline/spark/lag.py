@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _COMMITTED = "IF(committed < 0, 0, committed)"
 LAGS = f"""
     IF(high_watermark < committed, 0, high_watermark - {_COMMITTED}) AS lag,
-    IF(last_stable_offset < committed, 0, last_stable_offset - {_COMMITTED}) AS lag_read_committed"""
+    IF(last_stable_offset < committed, 0, last_stable_offset - {_COMMITTED})
+        AS lag_read_committed"""
 
 
 def lag(inputs: Inputs) -> DataFrame:
