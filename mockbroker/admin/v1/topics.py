@@ -102,11 +102,10 @@ def _alter(cluster: Cluster, name: str, wanted: AlterTopic) -> TopicView:
         )
     changes = set_or_deleted(wanted.configs)
     resource = (int(ResourceType.TOPIC), name)
-    broker = next(iter(cluster.brokers.values()))
     if changes:  # before anything changes
-        alter_incrementally(cluster, broker, resource, changes, validate_only=True)
+        alter_incrementally(cluster, None, resource, changes, validate_only=True)
     if wanted.partitions is not None:
         cluster.topic_control.add_partitions(topic, wanted.partitions)
     if changes:
-        alter_incrementally(cluster, broker, resource, changes, validate_only=False)
+        alter_incrementally(cluster, None, resource, changes, validate_only=False)
     return topic_view(topic_of(cluster, name))

@@ -35,15 +35,15 @@ class ConfigActions:
     @staticmethod
     def alter_configs(cluster: ClusterState, wanted: AlterConfigs) -> None:
         """Set and delete configs, as IncrementalAlterConfigs."""
-        node_id = next(iter(cluster.brokers))
+        broker = None
         if wanted.kind == "broker" and wanted.name:
-            named = parse_integer(wanted.name)
-            if named is None or named not in cluster.brokers:
+            node_id = parse_integer(wanted.name)
+            if node_id is None or node_id not in cluster.brokers:
                 raise ActionError(f"there is no broker {wanted.name!r}")
-            node_id = named
+            broker = cluster.brokers[node_id]
         alter_incrementally(
             cluster,
-            cluster.brokers[node_id],
+            broker,
             (ConfigResourceType[wanted.kind.upper()], wanted.name),
             set_or_deleted(wanted.configs),
             validate_only=False,

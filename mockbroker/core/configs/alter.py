@@ -90,19 +90,23 @@ def check_changes(names: Iterable[str], null_names: Iterable[str]) -> None:
 
 def alter_incrementally(
     cluster: ClusterState,
-    broker: Broker,
+    broker: Broker | None,
     resource: tuple[int, str],
     changes: list[AlterConfigOp],
     *,
     validate_only: bool,
 ) -> None:
-    """Apply `changes` to a (type, name) resource; `broker` got the request. Raises ApiError."""
+    """Apply `changes` to a (type, name) resource. Raises ApiError.
+
+    `broker` got the request. It may be None for other resources: a cluster may have no broker.
+    """
     kind, name = resource
     check_changes(
         (change.name for change in changes),
         (c.name for c in changes if c.op != OpType.DELETE and c.value is None),
     )
     if kind == ConfigResourceType.BROKER_LOGGER:
+        assert broker is not None
         _alter_loggers(broker, name, changes, validate_only=validate_only)
         return
     known = _known_type(kind)
@@ -132,7 +136,7 @@ def replace_overrides(
 
 def _replace(
     cluster: ClusterState,
-    broker: Broker,
+    broker: Broker | None,
     resource: tuple[int, str],
     overrides: Mapping[str, str],
     written: Collection[str],
@@ -182,10 +186,11 @@ def _known_type(kind: int) -> ConfigResourceType:
     return known
 
 
-def _broker_name(broker: Broker, name: str) -> int | None:
+def _broker_name(broker: Broker | None, name: str) -> int | None:
     """The broker of a BROKER resource: the receiver of the request, or None for all brokers."""
     if not name:
         return None
+    assert broker is not None
     _check_node_id(broker, name, "Unexpected broker id, expected")
     return broker.node_id
 

@@ -33,8 +33,7 @@ MIN_ISR = "min.insync.replicas"
 LOG_LEVELS = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
 
 
-# -- topics
-# --------------------------------------------------------------------------------------------
+# -- topics ----------------------------------------------------------------------------------------
 
 
 def check_topic_configs(configs: ClusterConfigs, overrides: Mapping[str, str]) -> None:
@@ -72,8 +71,7 @@ def _check_compaction_lags(configs: ClusterConfigs, values: Mapping[str, ConfigV
         )
 
 
-# -- groups
-# --------------------------------------------------------------------------------------------
+# -- groups ----------------------------------------------------------------------------------------
 
 # The bounds of group configs: name -> (broker config of the minimum, of the maximum).
 _GROUP_BOUNDS: Mapping[str, tuple[str | None, str | None]] = {
@@ -129,8 +127,7 @@ def _check_bounds(configs: ClusterConfigs, name: str, value: int) -> None:
         raise ApiError(ErrorCode.INVALID_CONFIG, f"{name} must be less than or equal to {high}")
 
 
-# -- client metrics
-# ------------------------------------------------------------------------------------
+# -- client metrics --------------------------------------------------------------------------------
 
 _CLIENT_MATCHERS = (
     "client_id",
@@ -177,8 +174,7 @@ def _check_client_pattern(pattern: str) -> None:
     raise ApiError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {pattern}")
 
 
-# -- brokers
-# -------------------------------------------------------------------------------------------
+# -- brokers ---------------------------------------------------------------------------------------
 
 # Configs of one listener, with that prefix (DynamicBrokerConfig.DYNAMIC_SECURITY_CONFIGS).
 _LISTENER_SECURITY = tuple(

@@ -36,8 +36,8 @@ class ConfigEntry(NamedTuple):
     type: int
 
 
-def topic_entries(cluster: Cluster, topic: Topic, node_id: int) -> Iterator[ConfigEntry]:
-    """The configs of a topic on broker `node_id`."""
+def topic_entries(cluster: Cluster, topic: Topic, node_id: int | None) -> Iterator[ConfigEntry]:
+    """The configs of a topic on broker `node_id`; None for those that the cluster has for all."""
     overrides = topic.configs.overrides
     for name, definition in TOPIC_CONFIGS.items():
         if definition.internal and name not in overrides:
@@ -167,13 +167,13 @@ def _read_only(definition: ConfigDef) -> bool:
 
 
 def _topic_config_synonyms(
-    configs: ClusterConfigs, topic_config: str, node_id: int
+    configs: ClusterConfigs, topic_config: str, node_id: int | None
 ) -> list[Synonym]:
     names = TOPIC_SYNONYMS.get(topic_config)
     return [] if names is None else _broker_synonyms(configs, names[0], node_id)
 
 
-def _broker_synonyms(configs: ClusterConfigs, name: str, node_id: int) -> list[Synonym]:
+def _broker_synonyms(configs: ClusterConfigs, name: str, node_id: int | None) -> list[Synonym]:
     """The values of `name` and of its configs in other units, from that of `name` on.
 
     Kafka omits the values before it: log.retention.ms shows log.retention.hours only if it is set.

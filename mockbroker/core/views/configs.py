@@ -56,7 +56,7 @@ def own_config_views(cluster: Cluster) -> list[OwnConfigsView]:
 
 def topic_config_views(cluster: Cluster, topic: str) -> list[ConfigView]:
     """All configs of a topic, by name. Raises ApiError if it does not exist."""
-    node_id = min(cluster.processes)
+    node_id = min(cluster.processes, default=None)  # the last broker may have been removed
     found = [
         ConfigView(
             name=entry.name,
