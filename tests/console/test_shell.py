@@ -96,5 +96,7 @@ def test_a_page_is_as_wide_as_a_narrow_window(orders: Cluster, console: OpenCons
 
 def test_a_page_that_does_not_exist_leads_back(orders: Cluster, console: OpenConsole):
     page = console(orders, "nowhere")
+    expect(page.get_by_role("heading", level=1)).to_have_text("There is no such page")
+    assert violations(page) == []
     page.get_by_role("link", name="Go to the cluster").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Cluster")

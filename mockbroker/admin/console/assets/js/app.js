@@ -14,7 +14,7 @@ import { connection, get, getToken, setToken } from './api.js';
 import {
   ANY_TIME, ending, go, href, observable, place, switchTheme, theme, useKeys, useMoment, usePlace, usePoll, useStore,
 } from './store.js';
-import { Badge, Empty, ErrorLine, Icon, Keys, clock, duration, number } from './ui.js';
+import { Badge, ErrorLine, Icon, Keys, clock, duration, number } from './ui.js';
 import { TimeSlider } from './time.js';
 
 /** The pages in the order of the navigation: name, label, second key after "g". */
@@ -92,7 +92,7 @@ function App() {
           ? html`<${TokenForm} onDone=${() => setTokenShown(false)} refused=${state === 'token'} />`
           : told === null && state === 'ok' ? null : known
             ? html`<${Page} key=${where.page} where=${where} told=${told} />`
-            : html`<${Empty} title="There is no such page"><a href=${href('cluster')}>Go to the cluster</a><//>`}
+            : html`<${NoPage} title="There is no such page"><a href=${href('cluster')}>Go to the cluster</a><//>`}
       </main>
     </div>
     ${keys ? html`<${Keys} onClose=${() => setKeys(false)} />` : null}`;
@@ -203,6 +203,11 @@ function TokenForm({ onDone, refused }) {
   </form>`;
 }
 
+/** What stands in place of a page, and what to do. */
+function NoPage({ title, children }) {
+  return html`<div class="pagehead"><h1>${title}</h1></div><p>${children}</p>`;
+}
+
 function Page({ where, told }) {
   const [module, setModule] = useState(null);
   const [failed, setFailed] = useState(null);
@@ -220,8 +225,8 @@ function Page({ where, told }) {
   }
   if (!module) return null;
   if (module.needsCluster && told?.source === 'journal') {
-    return html`<${Empty} title="This page needs a running cluster">
-      <p>A saved journal is open. The timeline, the groups and the audit show what it has.</p><//>`;
+    return html`<${NoPage} title="This page needs a running cluster">
+      A saved journal is open. The timeline, the groups and the audit show what it has.<//>`;
   }
   return html`<${module.Page} path=${where.path} params=${where.params} />`;
 }
