@@ -80,8 +80,9 @@ SHAPES: Mapping[str, LogLine] = {
     "ControllerChanged": LogLine(
         "controller",
         _said(
-            "'[QuorumController id='", "broker", "'] In the new epoch '",
-            "get_json_object(details, '$.epoch')", "', the leader is '", "broker", "'.'",
+            "'[QuorumController id='", f"IF(broker < 0, {_CONTROLLER}, broker)",
+            "'] In the new epoch '", "get_json_object(details, '$.epoch')",
+            "', the leader is '", "IF(broker < 0, '(none)', string(broker))", "'.'",
         ),
         "org.apache.kafka.controller.QuorumController",
     ),
@@ -207,7 +208,7 @@ def _moves(inputs: Inputs) -> DataFrame:
                    coalesce(max(high_watermark) OVER so_far, 0) AS high_watermark,
                    coalesce(max(log_end_offset) OVER so_far, 0) AS log_end_offset,
                    count(coalesce(isr, former_isr)) OVER so_far AS partition_epoch,
-                   coalesce(last_value(leader) IGNORE NULLS OVER so_far,
+                   coalesce(last_value(IF(leader < 0, NULL, leader)) IGNORE NULLS OVER so_far,
                             CAST(substring_index(coalesce(nullif(former_isr, ''), nullif(isr, '')),
                                                  ',', 1) AS int)) AS current_leader
             FROM steps

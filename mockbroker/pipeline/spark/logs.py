@@ -113,7 +113,11 @@ EVENTS: tuple[Wording, ...] = (
         ("node", "topic", "partition", "former_state", "state"),
     ),
     # controller.log
-    Wording("controller", r"In the new epoch ([0-9]+), the leader is ([0-9]+)", ("epoch", "node")),
+    Wording(
+        "controller",
+        r"In the new epoch ([0-9]+), the leader is (?:\(none\)|([0-9]+))",
+        ("epoch", "node"),
+    ),
     Wording("fenced", r"Fencing broker ([0-9]+)", ("node",)),
     Wording("unfenced", r"The request from broker ([0-9]+) to unfence has been granted", ("node",)),
     Wording("topic created", r"Replayed TopicRecord for topic (\S+) with topic ID", ("topic",)),

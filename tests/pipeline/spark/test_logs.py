@@ -105,6 +105,32 @@ def test_a_journal_that_begins_with_an_empty_isr_has_lines(spark: SparkSession) 
     assert (event["event"], event["isr"], event["former_isr"]) == ("isr grows", "2", None)
 
 
+def test_a_cluster_without_controller_and_leaders_has_lines(spark: SparkSession) -> None:
+    """Of the last ones that there were."""
+    place = {"topic": "t", "topic_id": "id", "partition": 0}
+    rows = [
+        {"change": "ControllerChanged", "broker": 2, "details": '{"epoch": 4}'},
+        {"change": "LeaderChanged", **place, "leader": 3, "former_leader": 1, "leader_epoch": 5,
+         "isr": "3"},
+        {"change": "LeaderChanged", **place, "leader": -1, "former_leader": 3, "leader_epoch": 6,
+         "isr": ""},
+        {"change": "IsrChanged", **place, "former_isr": "3", "isr": ""},
+        {"change": "ControllerChanged", "broker": -1, "details": '{"epoch": 5}'},
+    ]  # fmt: skip
+    cluster = [{"run": "r", "seq": at, "virtual_ms": at, **row} for at, row in enumerate(rows, 1)]
+    lines = log_lines(from_rows(spark, {"cluster": cluster})).orderBy("seq")
+    told = [row["line"].split("] ", 2)[1:] for row in lines.collect()]
+    assert [where.removeprefix("INFO [") for where, _ in told] == [
+        "QuorumController id=2", "Broker id=3", "Partition t-0 broker=3", "QuorumController id=2",
+    ]  # fmt: skip
+    assert told[-1][1].startswith("In the new epoch 5, the leader is (none).")
+    found = [(row["event"], row["node"], row["isr"]) for row in parse_lines(lines).collect()]
+    assert found == [
+        ("controller", 2, None), ("leads", None, "3"), ("isr shrinks", None, None),
+        ("controller", None, None),
+    ]  # fmt: skip
+
+
 def test_what_happened_is_told_in_kafkas_words_and_read_back(spark: SparkSession) -> None:
     """Leaders, ISRs, states, brokers, topics and groups, each by its log."""
     place = {"topic": "a-b", "topic_id": "id", "partition": 3}
