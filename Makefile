@@ -108,7 +108,7 @@ test-spark: $(STAMP) ## PySpark with the Kafka connector
 test-spark-versions: $(SPARK_VERSIONS:%=test-spark-%) ## PySpark in the other versions, for the night
 
 test-spark-%: $(SPARK_VENVS)/spark-%/.installed
-	$(SPARK_VENVS)/spark-$*/bin/python -m pytest tests/spark -m spark $(ARGS)
+	$(SPARK_VENVS)/spark-$*/bin/python -m pytest tests/spark tests/pipeline/spark -m spark $(ARGS)
 
 .PRECIOUS: $(SPARK_VENVS)/spark-%/.installed
 $(SPARK_VENVS)/spark-%/.installed: pyproject.toml requirements/constraints.txt

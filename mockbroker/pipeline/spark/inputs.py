@@ -161,15 +161,11 @@ def read(
 
 def from_rows(spark: SparkSession, tables: Mapping[str, Iterable[Mapping[str, Any]]]) -> Inputs:
     """Small tables from rows, for tests and notebooks; absent values are null."""
-    import pyarrow as pa
-
-    from mockbroker.pipeline.store import arrow_schema
-
     frames = {}
     for name, rows in tables.items():
-        schema = arrow_schema(name).append(pa.field("run", pa.string()))
-        data = pa.Table.from_pylist([dict(row) for row in rows], schema)
-        if data.num_rows:
+        columns = [*(column.name for column in TABLES[name]), "run"]
+        data = [tuple(row.get(column) for column in columns) for row in rows]
+        if data:
             frames[name] = spark.createDataFrame(data, spark_schema(name))
     return Inputs(spark, frames)
 

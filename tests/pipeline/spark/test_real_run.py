@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -192,7 +191,7 @@ def test_tables_that_grow_are_told_as_they_grow(spark: SparkSession, tmp_path: P
             .start()
         )
         query.awaitTermination()
-        batches = Counter(json.loads(each.json)["numInputRows"] for each in query.recentProgress)
+        batches = Counter(each["numInputRows"] for each in query.recentProgress)
         assert batches[1] == 3, "each file is a batch of its own"
     [broken] = spark.table("grown_broken").collect()
     assert (broken["seq"], broken["offset"]) == (2, 3)
