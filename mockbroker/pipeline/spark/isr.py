@@ -1,6 +1,6 @@
 """Replication: under-replicated partitions, elections, and the balance of leaders.
 
-Partitions have topic names here, not ids, as in the controller's events.
+A topic that is deleted and created again is another one: it has another id.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _stands(inputs: Inputs) -> DataFrame:
     former = _NODES.format("former_isr")
     return inputs.sql(f"""
         WITH reported AS (
-            SELECT run, seq, virtual_ms, 0 AS part, topic, partition, reason,
+            SELECT run, seq, virtual_ms, topic, topic_id, partition, reason,
                    IF(change = 'LeaderChanged', leader, NULL) AS leader,
                    IF(change = 'IsrChanged', {former}, NULL) AS former_isr,
                    IF(change IN ('IsrChanged', 'LeaderChanged'), {isr}, NULL) AS isr,
@@ -31,51 +31,64 @@ def _stands(inputs: Inputs) -> DataFrame:
             FROM {{cluster}}
             WHERE change IN ('LeaderChanged', 'IsrChanged', 'ReplicasChanged')
             UNION ALL
-            SELECT run, seq, virtual_ms, 0, topic, number, 'created',
+            SELECT run, seq, virtual_ms, topic, topic_id, number, 'created',
                    nodes[0], CAST(NULL AS array<int>), nodes, nodes
             FROM (
-                SELECT run, seq, virtual_ms, topic, posexplode(from_json(
+                SELECT run, seq, virtual_ms, topic, topic_id, posexplode(from_json(
                     details, 'assignment array<array<int>>').assignment) AS (number, nodes)
                 FROM {{cluster}}
                 WHERE change = 'TopicsChanged' AND get_json_object(details, '$.change') = 'created'
             )
         )
-        SELECT run, topic, partition, seq, virtual_ms, reason, former_isr,
+        SELECT run, topic, topic_id, partition, seq, virtual_ms, reason, former_isr,
                last_value(leader) IGNORE NULLS OVER so_far AS leader,
                last_value(isr) IGNORE NULLS OVER so_far AS isr,
                last_value(replicas) IGNORE NULLS OVER so_far AS replicas
         FROM reported
-        WINDOW so_far AS (PARTITION BY run, topic, partition ORDER BY seq
+        WINDOW so_far AS (PARTITION BY run, topic, topic_id, partition ORDER BY seq
                           ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+    """)
+
+
+def _deleted(inputs: Inputs) -> DataFrame:
+    """The deletions of topics."""
+    return inputs.sql("""
+        SELECT run, topic_id, seq, virtual_ms FROM {cluster}
+        WHERE change = 'TopicsChanged' AND get_json_object(details, '$.change') = 'deleted'
     """)
 
 
 def under_replicated(inputs: Inputs) -> DataFrame:
     """A row for each time that a replica was out of its partition's ISR.
 
-    `to_ms` is null if it still was at the end of the run. Without eligible leader replicas
-    (KIP-966) the last offline replica stays in the ISR, as in Kafka, and appears among the
-    elections.
+    `to_ms` is null if it still was at the end of the run; a deleted topic has no replicas. Without
+    eligible leader replicas (KIP-966) the last offline replica stays in the ISR, as in Kafka, and
+    appears among the elections.
     """
     inputs.derive("stands", _stands)
+    inputs.derive("deleted", _deleted)
     return inputs.sql("""
         WITH seen AS (
-            SELECT run, topic, partition, seq, virtual_ms, reason, isr,
+            SELECT run, topic, topic_id, partition, seq, virtual_ms, reason, isr,
                    explode(coalesce(replicas, array_union(former_isr, isr))) AS broker
             FROM {stands} WHERE isr IS NOT NULL
         ), turns AS (
             SELECT *, lag(is_out) OVER line AS was_out
             FROM (SELECT *, NOT array_contains(isr, broker) AS is_out FROM seen)
-            WINDOW line AS (PARTITION BY run, topic, partition, broker ORDER BY seq)
+            WINDOW line AS (PARTITION BY run, topic, topic_id, partition, broker ORDER BY seq)
         ), bounds AS (
-            SELECT *, lead(virtual_ms) OVER line AS to_ms, lead(seq) OVER line AS to_seq
+            SELECT *, lead(struct(virtual_ms, seq)) OVER line AS next
             FROM turns WHERE is_out <> coalesce(was_out, false)
-            WINDOW line AS (PARTITION BY run, topic, partition, broker ORDER BY seq)
+            WINDOW line AS (PARTITION BY run, topic, topic_id, partition, broker ORDER BY seq)
+        ), spans AS (
+            SELECT b.*, coalesce(next.virtual_ms, d.virtual_ms) AS to_ms,
+                   coalesce(next.seq, d.seq) AS to_seq
+            FROM bounds b LEFT JOIN {deleted} d ON d.run = b.run AND d.topic_id = b.topic_id
         )
         SELECT run, topic, partition, broker, virtual_ms AS from_ms, to_ms,
                to_ms - virtual_ms AS lasted_ms, size(isr) AS isr_size, reason,
                seq AS first_seq, to_seq AS last_seq
-        FROM bounds WHERE is_out
+        FROM spans WHERE is_out
         ORDER BY run, from_ms, topic, partition, broker
     """)
 
@@ -106,19 +119,26 @@ def imbalance(inputs: Inputs) -> DataFrame:
     `leader.imbalance.per.broker.percentage` does; one without a broker counts all.
     """
     inputs.derive("stands", _stands)
+    inputs.derive("deleted", _deleted)
     return inputs.sql("""
         WITH flags AS (
-            SELECT run, topic, partition, seq, virtual_ms, replicas[0] AS preferred,
+            SELECT run, topic, topic_id, partition, seq, virtual_ms, replicas[0] AS preferred,
                    IF(leader = replicas[0], 0, 1) AS off
             FROM {stands} WHERE replicas IS NOT NULL
         ), steps AS (
             SELECT *, lag(preferred) OVER line AS former, lag(off) OVER line AS was_off
             FROM flags
-            WINDOW line AS (PARTITION BY run, topic, partition ORDER BY seq)
+            WINDOW line AS (PARTITION BY run, topic, topic_id, partition ORDER BY seq)
+        ), last AS (
+            SELECT run, topic_id, max_by(struct(preferred, off), seq) AS stood
+            FROM flags GROUP BY run, topic, topic_id, partition
         ), changes AS (
             SELECT run, seq, virtual_ms, preferred AS broker, off, 1 AS counted FROM steps
             UNION ALL
             SELECT run, seq, virtual_ms, former, -was_off, -1 FROM steps WHERE former IS NOT NULL
+            UNION ALL
+            SELECT d.run, d.seq, d.virtual_ms, stood.preferred, -stood.off, -1
+            FROM last l JOIN {deleted} d ON d.run = l.run AND d.topic_id = l.topic_id
         ), moments AS (
             SELECT run, broker, virtual_ms, sum(off) AS off, sum(counted) AS counted
             FROM changes GROUP BY run, broker, virtual_ms

@@ -212,7 +212,7 @@ def _moves(inputs: Inputs) -> DataFrame:
                             CAST(substring_index(coalesce(nullif(former_isr, ''), nullif(isr, '')),
                                                  ',', 1) AS int)) AS current_leader
             FROM steps
-            WINDOW so_far AS (PARTITION BY run, topic, partition ORDER BY seq
+            WINDOW so_far AS (PARTITION BY run, topic, topic_id, partition ORDER BY seq
                               ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
         )
         SELECT s.*, l.lowest,

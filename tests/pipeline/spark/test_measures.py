@@ -9,7 +9,12 @@ import pytest
 
 from mockbroker.pipeline.spark.faults import faults
 from mockbroker.pipeline.spark.inputs import Inputs, from_rows
-from mockbroker.pipeline.spark.isr import elections, imbalance, under_replicated
+from mockbroker.pipeline.spark.isr import (
+    elections,
+    imbalance,
+    replication_summary,
+    under_replicated,
+)
 from mockbroker.pipeline.spark.lag import lag, lag_by_interval, latest_lag
 from mockbroker.pipeline.spark.latency import latency
 from mockbroker.pipeline.spark.rebalances import ownership, rebalance_summary, rebalances
@@ -178,7 +183,7 @@ def test_a_replica_is_out_of_its_isr_for_a_while(spark: SparkSession) -> None:
         {
             "cluster": [
                 {"run": "r", "seq": 1, "virtual_ms": 0, "change": "TopicsChanged",
-                 "topic": "t", "details": created},
+                 "topic": "t", "topic_id": "id-t", "details": created},
                 {**change, "seq": 2, "virtual_ms": 300, "change": "IsrChanged",
                  "former_isr": "1,2,4", "isr": "1,2", "reason": "slow"},
                 {**change, "seq": 3, "virtual_ms": 542, "change": "IsrChanged",
@@ -214,6 +219,38 @@ def test_a_replica_is_out_of_its_isr_for_a_while(spark: SparkSession) -> None:
                       (900, 0.0)]  # fmt: skip
     assert [each for each in ratios if each[:2] == (1, 600)] == [(1, 600, 1.0)]
     assert {ratio for broker, _, ratio in ratios if broker == 2} == {0.0}
+
+
+def test_a_deleted_topic_lacks_no_replica(spark: SparkSession) -> None:
+    """Another one with its name begins anew."""
+
+    def topics(seq: int, topic_id: str, change: str, assignment: str = "") -> Row:
+        details = f'{{"change": "{change}"{assignment}}}'
+        return {"run": "r", "seq": seq, "virtual_ms": 10 * seq, "change": "TopicsChanged",
+                "topic": "t", "topic_id": topic_id, "details": details}  # fmt: skip
+
+    place = {"run": "r", "topic": "t", "topic_id": "first", "partition": 0}
+    inputs = from_rows(
+        spark,
+        {
+            "cluster": [
+                topics(1, "first", "created", ', "assignment": [[1, 2]]'),
+                {**place, "seq": 2, "virtual_ms": 20, "change": "IsrChanged",
+                 "former_isr": "1,2", "isr": "2"},
+                {**place, "seq": 3, "virtual_ms": 30, "change": "LeaderChanged", "leader": 2,
+                 "former_leader": 1, "leader_epoch": 1, "isr": "2"},
+                topics(4, "first", "deleted"),
+                topics(5, "second", "created", ', "assignment": [[1, 2]]'),
+                topics(6, "second", "deleted"),
+            ]
+        },
+    )  # fmt: skip
+    columns = ("broker", "from_ms", "to_ms", "lasted_ms", "last_seq")
+    assert told(under_replicated(inputs), *columns) == [(1, 20, 40, 20, 4)]
+    assert [row["still_out"] for row in replication_summary(inputs).collect()] == [0]
+    of_all = [row for row in told(imbalance(inputs), "broker", "virtual_ms", "imbalanced")
+              if row[0] is None]  # fmt: skip
+    assert of_all == [(None, 10, 0), (None, 20, 0), (None, 30, 1), (None, 50, 0)]
 
 
 def test_what_a_rule_did_and_how_long_clients_took(spark: SparkSession) -> None:
