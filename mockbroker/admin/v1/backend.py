@@ -26,7 +26,7 @@ T = TypeVar("T")
 DURABLE_TIMEOUT_S = 60.0
 
 # On a busy machine a cluster may not get the processor for seconds. A call that has timed out may
-# still be carried out, so a client should not see that; clients themselves wait 30 s.
+# still be carried out, so the timeout is long. Clients wait 30 s by default.
 CALL_TIMEOUT_S = 20.0
 
 _NO_CLUSTER = "this is a saved journal: there is no cluster to look at or to change"

@@ -220,9 +220,10 @@ def fetch_lag_views(cluster: Cluster, group: str | None = None) -> list[LagView]
 
 
 def lag_to(end: int, committed: int) -> int:
-    """The number of offsets from a committed one to an end; 0 if it lies behind the end.
+    """The number of offsets from a committed offset to an end offset; 0 if the end is not above it.
 
-    A group can commit any int64, as in Kafka. A negative one counts as 0: so every lag is an int64.
+    A group can commit any int64, as in Kafka. A negative one counts as 0, so that every lag is an
+    int64 too.
     """
     return max(end - max(committed, 0), 0)
 

@@ -121,7 +121,7 @@ def check(value: Any, schema: dict[str, Any], described: dict[str, Any], where: 
 
 
 def leave(kafka: Cluster, how: str) -> None:
-    """Let no broker be there, or none that answers."""
+    """Stop, pause or remove every broker."""
     for broker in kafka.brokers():
         node = kafka.broker(broker.node_id)
         {"stopped": node.stop, "paused": node.pause, "removed": node.remove}[how]()
@@ -129,7 +129,7 @@ def leave(kafka: Cluster, how: str) -> None:
 
 @pytest.fixture(params=["running", "stopped", "paused", "removed"])
 def anyhow(request: pytest.FixtureRequest) -> Iterator[HttpClient]:
-    """The admin API of a cluster with a topic and a group, whose brokers have all met this."""
+    """The admin API of a cluster with a topic and a group. Its brokers run, or none does."""
     with Cluster(brokers=2, topics={"orders": 2}) as kafka:
         kafka.group("billing").set_offsets({("orders", 0): 1})
         if request.param != "running":
