@@ -41,8 +41,6 @@ def name_value_pairs(
         name, equals, value = text.partition("=")
         if not name.strip() or not equals:
             raise click.BadParameter(f"{text!r} is not NAME=VALUE")
-        if any("\ud800" <= letter <= "\udfff" for letter in name):  # bytes that are not UTF-8
-            raise click.BadParameter(f"the name of {text!r} is not UTF-8")
         pairs.append((name.strip(), value))
     return pairs
 

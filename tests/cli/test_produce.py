@@ -68,11 +68,11 @@ def test_the_lines_before_one_that_is_wrong_are_sent(
 
 def test_arguments_are_bytes_as_lines_are(on_cluster: Run, mock_kafka: Cluster):
     """Python keeps what is not UTF-8 as surrogates."""
-    header = "h=\udcff"
+    header = "h\udcfc=\udcff"
     on_cluster("produce", "t", "--key", "\udcfe", "--header", header, stdin="x\n")
     on_cluster("produce", "t", "--key-separator", "\udcfd", stdin=b"k\xfdy\n")
     found = {(record.key, record.value, record.headers) for record in mock_kafka.records("t")}
-    assert found == {(b"\xfe", b"x", (("h", b"\xff"),)), (b"k", b"y", ())}
+    assert found == {(b"\xfe", b"x", (("h\udcfc", b"\xff"),)), (b"k", b"y", ())}
 
 
 def test_a_header_may_repeat(on_cluster: Run, mock_kafka: Cluster):
@@ -124,7 +124,6 @@ def test_json_says_where_the_records_went(on_cluster: Run):
         ["--compression", "rar"],
         ["--partition", "-1"],
         ["--header", "novalue"],
-        ["--header", "\udcff=1"],
         ["--key-separator", ""],
         ["--key", "k", "--key-separator", ":"],
     ],
