@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, TopicPartition
 from kafka import KafkaConsumer
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
@@ -15,7 +17,7 @@ from mockbroker import Cluster
 from mockbroker.client import Client
 from mockbroker_protocol.consumer_protocol import decode_subscription
 from tests.support.kafka_python import subscribe
-from tests.support.members import Members, Partition, look
+from tests.support.members import Member, Members, Partition, look
 from tests.support.watched import fill
 
 
@@ -182,6 +184,18 @@ def test_eager_members_give_everything_up_before_anyone_gets_anything(members: M
     assert max(e.at_s for e in revoked) < min(e.at_s for e in assigned)
 
 
+def hold_joins(kafka: Cluster, member: Member, given_up: Sequence[TopicPartition]) -> None:
+    """A member that has given up partitions joins no new generation until the rule is removed.
+
+    Otherwise a member whose SyncGroup comes after that join would still own its partitions, and
+    join the new generation with them.
+    """
+    if given_up:
+        kafka.faults.add(
+            match={"api": "JoinGroup", "client_id": member.name}, do={"hold": "before"}
+        )
+
+
 @pytest.mark.covers("S220")
 @pytest.mark.mock_kafka(topics={"a": 3, "b": 3})
 def test_a_cooperative_rebalance_stops_only_what_moves(kafka: Cluster, members: Members) -> None:
@@ -195,6 +209,7 @@ def test_a_cooperative_rebalance_stops_only_what_moves(kafka: Cluster, members: 
     generation = look(kafka, "g").generation
     for member in group:
         member.told()
+        member.on_revoked = partial(hold_joins, kafka, member)
     newcomer = members("g", "a", "b", **cooperative)
 
     def moving() -> set[Partition]:
@@ -207,6 +222,9 @@ def test_a_cooperative_rebalance_stops_only_what_moves(kafka: Cluster, members: 
     # The newcomer has not been polled: it cannot take over what the others have given up.
     members.until(lambda: sum(len(member.records) for member in group) >= 4, polling=group)
     assert {(r.topic(), r.partition()) for m in group for r in m.records} == staying
+    for member in group:
+        member.on_revoked = None
+    kafka.faults.clear()
     after = members.settle(*group, newcomer, partitions=6)
     assert look(kafka, "g").generation == generation + 2
     assert set(after[newcomer.name]) == moving()
