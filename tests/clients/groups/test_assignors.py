@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -16,7 +15,7 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 from mockbroker import Cluster
 from mockbroker.client import Client
 from mockbroker_protocol.consumer_protocol import decode_subscription
-from tests.support.kafka_python import subscribe
+from tests.support.kafka_python import settle, subscribe
 from tests.support.members import Member, Members, Partition, look
 from tests.support.watched import fill
 
@@ -76,23 +75,6 @@ def kafka_python(kafka: Cluster, name: str, assignor: Any) -> KafkaConsumer:
     return consumer
 
 
-def poll_until_shared(
-    consumers: list[KafkaConsumer], partitions: int
-) -> list[set[tuple[str, int]]]:
-    """Poll kafka-python consumers until they share so many partitions evenly."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        for consumer in consumers:
-            consumer.poll(timeout_ms=20)
-        owned = [{(p.topic, p.partition) for p in consumer.assignment()} for consumer in consumers]
-        if (
-            len(set().union(*owned)) == sum(map(len, owned)) == partitions
-            and len({len(each) for each in owned}) == 1
-        ):
-            return owned
-    raise AssertionError(f"not shared: {[sorted(consumer.assignment()) for consumer in consumers]}")
-
-
 @pytest.mark.covers("S205")
 @pytest.mark.parametrize(
     ("assignor", "moves"), [(StickyPartitionAssignor, 2), (RoundRobinPartitionAssignor, 4)]
@@ -104,14 +86,14 @@ def test_sticky_moves_no_more_than_it_must(kafka: Cluster, assignor: Any, moves:
     """
     consumers = [kafka_python(kafka, f"client-{n}", assignor) for n in range(3)]
     try:
-        before = poll_until_shared(consumers, 6)
+        before = settle(*consumers, partitions=6)
         consumers.pop(1).close()
         del before[1]
-        after = poll_until_shared(consumers, 6)
+        after = settle(*consumers, partitions=6)
     finally:
         for consumer in consumers:
             consumer.close()
-    assert sum(len(now - was) for now, was in zip(after, before, strict=True)) == moves
+    assert sum(len({*now} - {*was}) for now, was in zip(after, before, strict=True)) == moves
 
 
 class Mine(RoundRobinPartitionAssignor):
@@ -130,7 +112,7 @@ def test_an_assignor_of_ones_own_is_none_of_the_brokers_business(kafka: Cluster)
     """Its name is the group's protocol, its bytes reach the other members as they were."""
     consumer = kafka_python(kafka, "mine", Mine)
     try:
-        poll_until_shared([consumer], 4)
+        settle(consumer)
         with Client(kafka.bootstrap_servers) as client:
             described = client.groups.describe("g")
         assert (described.group_state, described.protocol_data) == ("Stable", "mine")

@@ -13,7 +13,7 @@ from kafka import KafkaConsumer
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from mockbroker import Cluster
-from tests.support.kafka_python import subscribe
+from tests.support.kafka_python import polled_aside, subscribe
 from tests.support.members import Members, look
 from tests.support.watched import fill
 
@@ -78,42 +78,41 @@ def test_three_makes_of_clients_share_a_topic(
     two have left, the last one has everything.
     """
     native = members("g", "t", client_id=NAMES[0], partition_assignment_strategy="range")
-    read: list[str] = []
-
-    def poll() -> None:
-        for records in python.poll(timeout_ms=5).values():
-            read.extend(record.value.decode() for record in records)
+    other = AsyncMember(kafka.bootstrap_servers)
 
     def shared() -> bool:
-        poll()
         found = look(kafka, "g")
         return found.state == "Stable" and {
             n: len(p) for n, p in found.owned.items()
         } == dict.fromkeys(NAMES, 2)
 
-    def by_member(values: list[str]) -> list[list[str]]:
-        """Which of these values each member has read."""
-        return [[v for v in got if v in values] for got in (native.values(), read, other.values)]
-
-    other = AsyncMember(kafka.bootstrap_servers)
     try:
-        for attempt in range(ATTEMPTS):
-            members.until(shared)
-            before = look(kafka, "g")
-            values = fill(kafka, "t", 60, first=60 * attempt)
+        with polled_aside(python) as records:
 
-            def all_read(values: list[str] = values) -> bool:
-                poll()
-                return set(values) <= {value for got in by_member(values) for value in got}
+            def by_member(values: list[str]) -> list[list[str]]:
+                """Which of these values each member has read."""
+                read = [record.value.decode() for record in records]
+                return [
+                    [v for v in got if v in values] for got in (native.values(), read, other.values)
+                ]
 
-            members.until(all_read)
-            # Only within a generation does each record go to one member: a client that was slow to
-            # send its heartbeats is left out, and another one reads anew what it had not committed.
-            if look(kafka, "g") == before:
-                break
-        assert look(kafka, "g") == before, "the group does not come to rest"
-        assert before.owned[NAMES[0]] == [("t", 0), ("t", 1)]
-        assert [len(got) for got in by_member(values)] == [20, 20, 20]
+            for attempt in range(ATTEMPTS):
+                members.until(shared)
+                before = look(kafka, "g")
+                values = fill(kafka, "t", 60, first=60 * attempt)
+
+                def all_read(values: list[str] = values) -> bool:
+                    return set(values) <= {value for got in by_member(values) for value in got}
+
+                members.until(all_read)
+                # Only within a generation does each record go to one member: a client that was slow
+                # to send its heartbeats is left out, and another one reads anew what it had not
+                # committed.
+                if look(kafka, "g") == before:
+                    break
+            assert look(kafka, "g") == before, "the group does not come to rest"
+            assert before.owned[NAMES[0]] == [("t", 0), ("t", 1)]
+            assert [len(got) for got in by_member(values)] == [20, 20, 20]
     finally:
         other.close()
     python.close()

@@ -13,7 +13,7 @@ from kafka import KafkaConsumer
 
 from mockbroker import Cluster
 from mockbroker_protocol import ApiKey
-from tests.support.kafka_python import subscribe
+from tests.support.kafka_python import POLL_MS, poll, subscribe
 from tests.support.member_process import MemberProcess
 from tests.support.members import Member, Members, Partition, text_of
 from tests.support.request_log import Exchange, RequestLog
@@ -90,9 +90,7 @@ def test_a_client_that_commits_while_polling_does_not_when_nobody_polls(
     )
     try:
         subscribe(consumer, "t")
-        read = 0
-        while read < 5:
-            read += sum(map(len, consumer.poll(timeout_ms=50).values()))
+        assert len(poll(consumer, 5)) == 5
         log.clear()
         log.wait_for(ApiKey.HEARTBEAT, count=6)
 
@@ -103,7 +101,7 @@ def test_a_client_that_commits_while_polling_does_not_when_nobody_polls(
         assert not committed()
 
         def committed_by_polling() -> bool:
-            consumer.poll(timeout_ms=20)
+            consumer.poll(timeout_ms=POLL_MS)
             return committed()
 
         wait_until(committed_by_polling)

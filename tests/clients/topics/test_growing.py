@@ -15,6 +15,7 @@ from kafka import TopicPartition as PythonPartition
 from kafka.errors import KafkaTimeoutError
 
 from mockbroker import Cluster
+from tests.support.kafka_python import POLL_MS, TIMEOUT_S
 from tests.support.members import Members, look, settings
 from tests.support.watched import fill
 
@@ -86,9 +87,9 @@ def match_of_kafka_python(kafka: Cluster, pattern: str) -> set[str]:
     try:
         consumer.subscribe(pattern=pattern)
         assert consumer.partitions_for_topic("topic")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + TIMEOUT_S
         while not consumer.assignment() and time.monotonic() < deadline:
-            consumer.poll(timeout_ms=50)
+            consumer.poll(timeout_ms=POLL_MS)
         return {each.topic for each in consumer.assignment()}
     finally:
         consumer.close()
