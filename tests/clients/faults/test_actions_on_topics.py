@@ -113,7 +113,10 @@ class Members:
     def __enter__(self) -> Members:
         """Returns when each member has read from a partition of its own. One that was only just
         given its partitions is still at it, and has nothing yet that it could lose.
+
+        Nothing is there to read before: a member that joins first would read from both partitions.
         """
+        self.until(self.share)
         producer = open_producer(self.kafka)
         for partition in (0, 1):
             send(producer, self.topic, "to be read", partition=partition)
@@ -135,6 +138,10 @@ class Members:
     def owned(self) -> dict[str, list[int]]:
         return {each: owned(consumer) for each, consumer in self.consumers.items()}
 
+    def share(self) -> bool:
+        """Whether both members own one partition each."""
+        return sorted(map(len, self.owned().values())) == [1, 1]
+
 
 @pytest.mark.fault("rebalance_group")
 def test_a_group_rebalances_now(kafka: Cluster, group: str, topic: str) -> None:
@@ -142,7 +149,7 @@ def test_a_group_rebalances_now(kafka: Cluster, group: str, topic: str) -> None:
         generation = generation_of(kafka, group)
         kafka.act("rebalance_group", group)
         members.until(lambda: generation_of(kafka, group) > generation)
-        members.until(lambda: sorted(map(len, members.owned().values())) == [1, 1])
+        members.until(members.share)
         assert all("revoked" in log or "lost" in log for log in members.log.values())
 
 
@@ -171,7 +178,7 @@ def test_a_member_is_sent_away_and_comes_back(
             lambda: (
                 "lost" in members.log["a"]  # told by poll, later than the id is another
                 and members.consumers["a"].memberid() not in (before, "")
-                and sorted(map(len, members.owned().values())) == [1, 1]
+                and members.share()
             )
         )
 
@@ -227,7 +234,7 @@ def test_an_assignment_is_set(kafka: Cluster, group: str, topic: str) -> None:
         )
         members.until(lambda: members.owned() == {"a": [0, 1], "b": []})
         kafka.act("assign_group", group=group, assignments={})
-        members.until(lambda: sorted(map(len, members.owned().values())) == [1, 1])
+        members.until(members.share)
 
 
 def committed(consumer: Consumer, where: list[TopicPartition]) -> int:
