@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from aiokafka import AIOKafkaConsumer
@@ -78,7 +79,6 @@ def test_three_makes_of_clients_share_a_topic(
     two have left, the last one has everything.
     """
     native = members("g", "t", client_id=NAMES[0], partition_assignment_strategy="range")
-    other = AsyncMember(kafka.bootstrap_servers)
 
     def shared() -> bool:
         found = look(kafka, "g")
@@ -86,34 +86,31 @@ def test_three_makes_of_clients_share_a_topic(
             n: len(p) for n, p in found.owned.items()
         } == dict.fromkeys(NAMES, 2)
 
-    try:
-        with polled_aside(python) as records:
+    with closing(AsyncMember(kafka.bootstrap_servers)) as other, polled_aside(python) as records:
 
-            def by_member(values: list[str]) -> list[list[str]]:
-                """Which of these values each member has read."""
-                read = [record.value.decode() for record in records]
-                return [
-                    [v for v in got if v in values] for got in (native.values(), read, other.values)
-                ]
+        def by_member(values: list[str]) -> list[list[str]]:
+            """Which of these values each member has read."""
+            read = [record.value.decode() for record in records]
+            return [
+                [v for v in got if v in values] for got in (native.values(), read, other.values)
+            ]
 
-            for attempt in range(ATTEMPTS):
-                members.until(shared)
-                before = look(kafka, "g")
-                values = fill(kafka, "t", 60, first=60 * attempt)
+        for attempt in range(ATTEMPTS):
+            members.until(shared)
+            before = look(kafka, "g")
+            values = fill(kafka, "t", 60, first=60 * attempt)
 
-                def all_read(values: list[str] = values) -> bool:
-                    return set(values) <= {value for got in by_member(values) for value in got}
+            def all_read(values: list[str] = values) -> bool:
+                return set(values) <= {value for got in by_member(values) for value in got}
 
-                members.until(all_read)
-                # Only within a generation does each record go to one member: a client that was slow
-                # to send its heartbeats is left out, and another one reads anew what it had not
-                # committed.
-                if look(kafka, "g") == before:
-                    break
-            assert look(kafka, "g") == before, "the group does not come to rest"
-            assert before.owned[NAMES[0]] == [("t", 0), ("t", 1)]
-            assert [len(got) for got in by_member(values)] == [20, 20, 20]
-    finally:
-        other.close()
+            members.until(all_read)
+            # Only within a generation does each record go to one member: a client that was slow
+            # to send its heartbeats is left out, and another one reads anew what it had not
+            # committed.
+            if look(kafka, "g") == before:
+                break
+        assert look(kafka, "g") == before, "the group does not come to rest"
+        assert before.owned[NAMES[0]] == [("t", 0), ("t", 1)]
+        assert [len(got) for got in by_member(values)] == [20, 20, 20]
     python.close()
     members.settle(native, partitions=6)
