@@ -85,9 +85,11 @@ def test_metadata_tells_the_isr_as_it_shrinks_and_grows(brokers: Brokers) -> Non
     brokers.do(lambda c: c.configs_changed())
     brokers.create((3, 1, 2))
     produce(brokers.bootstrap, TOPIC, numbers(0, 115))
+    brokers.kafka.clock.freeze()
     brokers.hold(1, 2)
     produce(brokers.bootstrap, TOPIC, numbers(115, 120), acks=1)
     assert brokers.metadata().isrs == [3, 1, 2]
+    brokers.kafka.clock.thaw()
     brokers.until(lambda: brokers.metadata().isrs == [3])
     brokers.release(2)
     brokers.until(lambda: brokers.metadata().isrs == [2, 3])

@@ -168,17 +168,16 @@ def test_what_leaves_a_log_is_told_with_its_reason_and_cause(kafka):
 
 def test_what_a_deposed_leader_wrote_is_lost_when_it_comes_back(kafka):
     kafka.topic("replicated").create(1, 3)
-    send(producer_of(kafka), "a", "b", topic="replicated")
+    old = producer_of(kafka, acks=1)
+    send(old, "a", topic="replicated")
+    send(producer_of(kafka, acks="all"), "b", topic="replicated")  # the followers have both now
     leader = kafka.call(lambda cluster: cluster.partition("replicated", 0).leader_id)
     kafka.act("cut_network", nodes=[leader])
-    sides = {
-        "old": [kafka.endpoint(leader)],
-        "new": [kafka.endpoint(node) for node in (1, 2, 3) if node != leader],
-    }
-    for client_id, values in (("old", "cde"), ("new", "f")):
-        bootstrap = ",".join(f"{host}:{port}" for host, port in sides[client_id])
-        producer = Producer(settings(bootstrap, acks=1, client_id=client_id))
-        send(producer, *values, topic="replicated")
+    send(old, *"cde", topic="replicated")  # it knows this leader, and asks nobody
+    others = [kafka.endpoint(node) for node in (1, 2, 3) if node != leader]
+    bootstrap = ",".join(f"{host}:{port}" for host, port in others)
+    new = Producer(settings(bootstrap, acks=1, client_id="new"))
+    send(new, "f", topic="replicated")
     kafka.act("heal_network")
     kafka.journal.wait(kind="watermark", change="LogTruncated", topic="replicated")
     tables = tables_of(kafka)
