@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from mockbroker import Cluster
 from mockbroker.core.quotas.client_quotas import entity_of
 from tests.support.waiting import wait_until
 
 # Ten windows of this many bytes may pass at once: two of the values are a little too much, and have
-# to wait for a fraction of a second.
+# to wait for a fraction of a second. The clock stands still, because a little later they are not.
 RATE = 2_000
 VALUE = b"x" * 10_100
 
@@ -46,21 +46,30 @@ def test_librdkafka_is_told_while_it_catches_up_and_gets_every_record(kafka: Clu
         {
             "bootstrap.servers": kafka.bootstrap_servers,
             "client.id": "late",
-            "group.id": "late",
-            "auto.offset.reset": "earliest",
+            "group.id": "nobody",
             "max.partition.fetch.bytes": 1000,
             "throttle_cb": lambda event: heard.append(event.throttle_time),
         }
     )
-    consumer.subscribe(["orders"])
+    kafka.clock.freeze()
+    consumer.assign([TopicPartition("orders", 0, 0)])
     keys: list[bytes | None] = []
 
-    def all_came() -> bool:
+    def poll() -> None:
         message = consumer.poll(0.1)
         if message is not None and message.error() is None:
             keys.append(message.key())
-        return len(keys) == 2 and bool(heard)
 
+    def has_heard() -> bool:
+        poll()
+        return bool(heard)
+
+    def all_came() -> bool:
+        poll()
+        return len(keys) == 2
+
+    wait_until(has_heard)
+    kafka.clock.thaw()
     wait_until(all_came)
     consumer.close()
     assert keys == [b"first", b"second"]
@@ -72,9 +81,11 @@ def test_kafka_python_waits_and_goes_on(kafka: Cluster, caplog: pytest.LogCaptur
 
     allow(kafka, "shop", producer_byte_rate=RATE)
     producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, client_id="shop")
+    kafka.clock.freeze()
     for _ in range(2):
         producer.send("orders", VALUE).get(30)
     wait_until(lambda: "ProduceResponse throttled by broker" in caplog.text)
+    kafka.clock.thaw()
     producer.close()
     assert told(kafka, "producer_byte_rate") == 1
     assert len(kafka.records("orders")) == 2
