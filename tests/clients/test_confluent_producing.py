@@ -21,6 +21,7 @@ from mockbroker_protocol.records.record import batch_payload
 from tests.support.librdkafka import (
     TIMEOUT_S,
     Delivery,
+    addresses,
     admin_client,
     flush,
     produce,
@@ -72,8 +73,8 @@ CRC_AT = 17
 def test_one_live_broker_of_the_bootstrap_list_is_enough(kafka: Cluster) -> None:
     """Each of them describes the whole cluster, under the brokers' real ids."""
     brokers = {node_id: kafka.endpoint(node_id) for node_id in (1, 2, 3)}
-    for host, port in brokers.values():
-        client = admin_client(f"127.0.0.1:1,{host}:{port}")
+    for node_id in brokers:
+        client = admin_client(f"127.0.0.1:1,{addresses(kafka, node_id)}")
         found = client.list_topics(timeout=TIMEOUT_S).brokers
         assert {node.id: (node.host, node.port) for node in found.values()} == brokers
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer, TopicPartition
 
 from mockbroker import Cluster
 from mockbroker.core.quotas.client_quotas import entity_of
+from tests.support.librdkafka import open_consumer, poll, until
 from tests.support.waiting import wait_until
 
 # Ten windows of this many bytes may pass at once: two of the values are a little too much, and have
-# to wait for a fraction of a second. The clock stands still, because a little later they are not.
+# to wait for a fraction of a second. The clock stands still while they are sent: the quota allows
+# the second one a little later.
 RATE = 2_000
 VALUE = b"x" * 10_100
 
@@ -42,37 +44,18 @@ def test_librdkafka_is_told_while_it_catches_up_and_gets_every_record(kafka: Clu
         assert producer.flush(30) == 0
     allow(kafka, "late", consumer_byte_rate=RATE)
     heard: list[float] = []
-    consumer = Consumer(
-        {
-            "bootstrap.servers": kafka.bootstrap_servers,
-            "client.id": "late",
-            "group.id": "nobody",
-            "max.partition.fetch.bytes": 1000,
-            "throttle_cb": lambda event: heard.append(event.throttle_time),
-        }
-    )
-    kafka.clock.freeze()
-    consumer.assign([TopicPartition("orders", 0, 0)])
-    keys: list[bytes | None] = []
-
-    def poll() -> None:
-        message = consumer.poll(0.1)
-        if message is not None and message.error() is None:
-            keys.append(message.key())
-
-    def has_heard() -> bool:
-        poll()
-        return bool(heard)
-
-    def all_came() -> bool:
-        poll()
-        return len(keys) == 2
-
-    wait_until(has_heard)
-    kafka.clock.thaw()
-    wait_until(all_came)
-    consumer.close()
-    assert keys == [b"first", b"second"]
+    with open_consumer(
+        kafka.bootstrap_servers,
+        client_id="late",
+        max_partition_fetch_bytes=1000,
+        throttle_cb=lambda event: heard.append(event.throttle_time),
+    ) as consumer:
+        kafka.clock.freeze()
+        consumer.assign([TopicPartition("orders", 0, 0)])
+        records = until(lambda: bool(heard), consumer)
+        kafka.clock.thaw()
+        records += poll(consumer, 2 - len(records))
+    assert [record.key() for record in records] == [b"first", b"second"]
     assert told(kafka, "consumer_byte_rate") > 0
 
 

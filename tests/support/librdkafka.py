@@ -20,6 +20,8 @@ from confluent_kafka.admin import (
     TopicMetadata,
 )
 
+from mockbroker import Cluster
+
 TIMEOUT_S = 20.0
 # How long one of several polls waits.
 POLL_S = 0.02
@@ -29,6 +31,11 @@ UNDERSCORED = ("error_cb", "log_level", "on_commit", "stats_cb", "throttle_cb")
 
 # What `Consumer.position` and `committed` give where there is none (OFFSET_INVALID).
 NO_OFFSET = -1001
+
+
+def addresses(kafka: Cluster, *node_ids: int) -> str:
+    """These brokers as bootstrap servers."""
+    return ",".join(f"{host}:{port}" for host, port in map(kafka.endpoint, node_ids))
 
 
 def settings(bootstrap: str, **config: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from tests.support.faulty import (
     stored,
     warm,
 )
-from tests.support.librdkafka import TIMEOUT_S, admin_client, poll, values
+from tests.support.librdkafka import TIMEOUT_S, addresses, admin_client, poll, values
 from tests.support.waiting import wait_until
 
 
@@ -99,8 +99,8 @@ def test_a_broker_that_is_cut_off_loses_what_it_leads(kafka: Cluster, topic: str
     warm(producer, topic)
     kafka.act("cut_network", nodes=1)
     wait_until(lambda: leader_of(kafka, topic) in (2, 3))
-    bootstrap = ",".join(f"{host}:{port}" for host, port in map(kafka.endpoint, (2, 3)))
-    assert set(admin_client(bootstrap).list_topics(timeout=TIMEOUT_S).brokers) == {2, 3}
+    rest = admin_client(addresses(kafka, 2, 3))
+    assert set(rest.list_topics(timeout=TIMEOUT_S).brokers) == {2, 3}
     assert len(kafka.call(lambda c: c.topics[topic].partitions[0].isr)) == 2
     kafka.act("heal_network")
     wait_until(lambda: len(kafka.call(lambda c: c.topics[topic].partitions[0].isr)) == 3)

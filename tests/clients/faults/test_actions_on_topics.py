@@ -114,7 +114,8 @@ class Members:
         """Returns when each member has read from a partition of its own. One that was only just
         given its partitions is still at it, and has nothing yet that it could lose.
 
-        Nothing is there to read before: a member that joins first would read from both partitions.
+        The records are written once both own a partition: a member that joined first would read
+        from both partitions.
         """
         self.until(self.share)
         producer = open_producer(self.kafka)

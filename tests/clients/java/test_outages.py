@@ -13,6 +13,7 @@ import pytest
 from mockbroker import Cluster
 from tests.clients.java.steps import Peer, Steps
 from tests.support.java_pipe import JavaError
+from tests.support.librdkafka import addresses
 from tests.support.tour import Tour
 from tests.support.waiting import wait_until
 
@@ -148,15 +149,18 @@ def test_a_client_that_is_restarted_too_soon_fails_and_the_next_one_does_not(
     java.settle(first, partitions=3)
     cut(kafka, 2)
     kafka.act("kick_member", group="g")
-    host, port = kafka.endpoint(2)
-    impatient = {"default_api_timeout_ms": 1000, "request_timeout_ms": 700}
-    second = java.consumer("g", bootstrap_servers=f"{host}:{port}", **impatient)
+    impatient: dict[str, object] = {
+        "bootstrap_servers": addresses(kafka, 2),
+        "default_api_timeout_ms": 1000,
+        "request_timeout_ms": 700,
+    }
+    second = java.consumer("g", **impatient)
     with pytest.raises(JavaError, match="Timeout expired while fetching topic metadata") as late:
         java("partitionsFor", second, topic=TOPIC)
     assert late.value.name == "TimeoutException"
     java.close(second)
     kafka.broker(2).resume()
-    third = java.consumer("g", bootstrap_servers=f"{host}:{port}", **impatient)
+    third = java.consumer("g", **impatient)
     java.until(lambda: len(in_time(lambda: java("partitionsFor", third, topic=TOPIC)) or ()) == 3)
     java("subscribe", third, topics=[TOPIC])
     java.close(first)

@@ -14,17 +14,19 @@ from mockbroker import Cluster
 from mockbroker.client.connection import Connection
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from tests.support.librdkafka import TIMEOUT_S, admin_client, open_consumer, produce, settings
+from tests.support.librdkafka import (
+    TIMEOUT_S,
+    addresses,
+    admin_client,
+    open_consumer,
+    produce,
+    settings,
+)
 from tests.support.librdkafka import poll as poll_messages
 from tests.support.librdkafka import values as values_of
 from tests.support.python_clients import CLIENTS, PythonClient, Sent
 from tests.support.replicated import TOPIC, Brokers
 from tests.support.request_log import RequestLog
-
-
-def alone(brokers: Brokers, node_id: int) -> str:
-    host, port = brokers.kafka.endpoint(node_id)
-    return f"{host}:{port}"
 
 
 def one_record(brokers: Brokers) -> None:
@@ -78,11 +80,10 @@ def test_a_request_that_is_not_answered_is_given_up_and_put_to_the_next_leader(
 def test_a_dead_broker_in_the_list_is_passed_over(brokers: Brokers, client: PythonClient) -> None:
     """Its port is closed: a client hears that at once and goes to the next address."""
     brokers.create((2, 3))
-    dead = alone(brokers, 1)
+    servers = addresses(brokers.kafka, 1, 2)
     brokers.kafka.broker(1).stop(how="unclean")
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(brokers.kafka.endpoint(1), timeout=TIMEOUT_S)
-    servers = f"{dead},{alone(brokers, 2)}"
     assert client.write(servers, TOPIC, [Sent(b"a"), Sent(b"b")]) == [0, 1]
     assert [each.value for each in client.read(servers, TOPIC, 2)] == [b"a", b"b"]
 
@@ -108,7 +109,7 @@ def test_a_removed_broker_in_the_list_does_not_matter_unless_it_is_the_only_one(
     brokers: Brokers,
 ) -> None:
     brokers.create((2, 3))
-    removed = alone(brokers, 1)
+    removed = addresses(brokers.kafka, 1)
     with open_consumer(brokers.bootstrap) as consumer:
         consumer.assign([TopicPartition(TOPIC, 0, 0)])
         produce(brokers.bootstrap, TOPIC, ["a"])

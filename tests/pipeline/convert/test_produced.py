@@ -14,7 +14,7 @@ from mockbroker.pipeline.hashing import key_hash, value_hash
 from mockbroker_protocol.records import Record, build_batch
 from tests.differential.dialogue import produce_request
 from tests.pipeline.convert.support import tables_of
-from tests.support.librdkafka import TIMEOUT_S, settings
+from tests.support.librdkafka import TIMEOUT_S, addresses, settings
 from tests.support.waiting import wait_until
 
 
@@ -174,9 +174,8 @@ def test_what_a_deposed_leader_wrote_is_lost_when_it_comes_back(kafka):
     leader = kafka.call(lambda cluster: cluster.partition("replicated", 0).leader_id)
     kafka.act("cut_network", nodes=[leader])
     send(old, *"cde", topic="replicated")  # it knows this leader, and asks nobody
-    others = [kafka.endpoint(node) for node in (1, 2, 3) if node != leader]
-    bootstrap = ",".join(f"{host}:{port}" for host, port in others)
-    new = Producer(settings(bootstrap, acks=1, client_id="new"))
+    others = addresses(kafka, *{1, 2, 3} - {leader})
+    new = Producer(settings(others, acks=1, client_id="new"))
     send(new, "f", topic="replicated")
     kafka.act("heal_network")
     kafka.journal.wait(kind="watermark", change="LogTruncated", topic="replicated")
@@ -198,8 +197,7 @@ def test_a_broker_without_the_controller_appends_to_the_topic_that_it_knows(kafk
     """Others have deleted it meanwhile, and made one of that name anew."""
     kafka.topic("replicated").create(1, 3)
     leader = kafka.call(lambda cluster: cluster.partition("replicated", 0).leader_id)
-    host, port = kafka.endpoint(leader)
-    producer = Producer(settings(f"{host}:{port}", acks=1))
+    producer = Producer(settings(addresses(kafka, leader), acks=1))
     send(producer, "a", topic="replicated")
     kafka.act("cut_network", nodes=[leader])
     kafka.act("recreate_topic", topic="replicated")

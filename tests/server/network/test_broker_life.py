@@ -14,6 +14,7 @@ from mockbroker.client.connection import Connection
 from mockbroker.core.errors import ActionError
 from mockbroker.server.config import TopicSpec
 from mockbroker_protocol.messages.unregister_broker import UnregisterBrokerRequest
+from tests.support.librdkafka import addresses
 
 TIMEOUT_S = 30.0
 TOPIC = TopicSpec("orders", partitions=3, replication_factor=3)
@@ -140,8 +141,7 @@ def test_a_paused_broker_holds_its_clients_up_until_it_is_resumed(kafka: Cluster
 def test_a_broker_that_joins_is_in_the_metadata_and_serves(kafka: Cluster) -> None:
     """Clients bootstrap from the newcomer alone."""
     kafka.broker(7).add()
-    host, port = kafka.endpoint(7)
-    admin = AdminClient({"bootstrap.servers": f"{host}:{port}", "log_level": 0})
+    admin = AdminClient({"bootstrap.servers": addresses(kafka, 7), "log_level": 0})
     assert sorted(admin.list_topics(timeout=TIMEOUT_S).brokers) == [1, 2, 3, 7]
 
 
