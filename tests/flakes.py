@@ -1,13 +1,17 @@
-"""`python -m tests.flakes --runs 20 [TESTS…]`: tests that pass in some runs and fail in others.
+"""`python -m tests.flakes --runs 20 [FILES…]`: tests that pass in some runs and fail in others.
 
 Each run has the tests in parallel, with twice as many workers as there are cores, so that they
 compete. All tests run, the slow ones too, unless `--marked 'not slow'` or another expression of
 markers selects some. Prints each test that failed, with its message, and in how many runs; the exit
-code is 1 if there is one. A run that fails without a test, because threads or files are left,
-counts as well. What failed tests leave is in build/flakes/.
+code is 1 if there is one. A run that fails without a test, because threads or files are left, is
+told as well, and counts for no file. What failed tests leave is in build/flakes/.
 
-Twenty runs take hours: with `--resume` the command goes on after the runs that have ended, if
-nothing has changed since.
+With `--stops`, tests are also stopped at lines of their code, at others in each run:
+tests/support/stops.py.
+
+Twenty runs take hours: with `--resume` the command goes on after the runs that have ended. A file
+of tests begins anew if it has changed, or anything that it depends on
+(tests/support/dependencies.py). The runs of the other files count on.
 """
 
 from __future__ import annotations
@@ -18,82 +22,159 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
+from collections import Counter
 from pathlib import Path
 
 import msgspec
 
-from tests.fuzz.progress import code_hash, save
+from tests.fuzz.progress import save
 from tests.house.lint import ROOT
+from tests.support.dependencies import Dependencies
 
 FOLDER = ROOT / "build" / "flakes"
-CODE = ("mockbroker", "protocol", "fixtures", "tests", "bench", "requirements")
-"""What a run depends on. The docs have the figures of the runs."""
 WORKERS_A_CORE = 2
 MESSAGE_CHARS_MAX = 500
+STOPPING = "tests.support.stops"
 
 
-class Runs(msgspec.Struct, kw_only=True):
-    """The runs that have ended, all of the same tests and code: how many tests each had, and in how
-    many runs each test failed.
+class File(msgspec.Struct):
+    """The runs of a file of tests since it became what it is, and all that it depends on: how many
+    have ended, how many tests the last one had, and in how many of them each test failed.
     """
 
-    tests: list[str]
-    marked: str
     code: str
     ended: int = 0
     count: int = 0
     failed: dict[str, int] = msgspec.field(default_factory=dict)
 
-    def add(self, count: int, failed: dict[str, str]) -> None:
-        self.ended += 1
-        self.count = count
-        for name in failed:
-            self.failed[name] = self.failed.get(name, 0) + 1
+
+class Runs(msgspec.Struct, kw_only=True):
+    """What is known of all files. `begun` numbers the runs, also those of a few files only."""
+
+    marked: str
+    stops: bool
+    begun: int = 0
+    files: dict[str, File] = msgspec.field(default_factory=dict)
 
     def resumed(self, path: Path) -> Runs:
-        """The runs in the file. Raises SystemExit if they are of other tests or code."""
+        """The runs that were saved. Raises SystemExit if they are not like these."""
         if not path.exists():
             raise SystemExit(f"nothing to resume: {path} does not exist")
         saved = msgspec.json.decode(path.read_bytes(), type=Runs)
-        for name in ("tests", "marked", "code"):
-            if getattr(saved, name) != getattr(self, name):
-                what = "code: it has changed" if name == "code" else "tests"
-                raise SystemExit(f"{path} has runs of other {what}")
+        if (saved.marked, saved.stops) != (self.marked, self.stops):
+            raise SystemExit(f"{path} has runs with other markers, or other stops")
         return saved
 
+    def choose(self, codes: dict[str, str]) -> int:
+        """Take these files, given with the hashes of what they depend on.
 
-def failures(report: Path) -> tuple[int, dict[str, str]]:
-    """How many tests a run had, by its JUnit report, and which of them failed with what message."""
-    cases = ET.parse(report).getroot().findall(".//testcase")
-    failed = {}
-    for case in cases:
+        Returns how many of them begin anew because that has changed.
+        """
+        known = {name: file for name, file in self.files.items() if name in codes}
+        same = {name: file for name, file in known.items() if file.code == codes[name]}
+        self.files = {name: same.get(name) or File(code) for name, code in codes.items()}
+        return len(known) - len(same)
+
+    @property
+    def ended(self) -> int:
+        """How many runs each file has had at least."""
+        return min(file.ended for file in self.files.values())
+
+    def ahead(self, runs: int) -> list[str]:
+        """The files that have had fewer runs."""
+        return [name for name, file in self.files.items() if file.ended < runs]
+
+    def add(self, names: list[str], outcome: Outcome) -> None:
+        for name in names:
+            file = self.files[name]
+            file.ended += 1
+            file.count = outcome.counts[name]
+        for name, test in outcome.failed:
+            failed = self.files[name].failed
+            failed[test] = failed.get(test, 0) + 1
+
+    def summary(self) -> list[str]:
+        """A line for each test that failed, the most frequent ones first, and one for all."""
+        times = [
+            (-times, f"{test}: failed in {times} of {file.ended} runs")
+            for file in self.files.values()
+            for test, times in file.failed.items()
+        ]
+        count = sum(file.count for file in self.files.values())
+        total = f"{len(times)} of {count} tests failed in {self.ended} runs"
+        return [line for _, line in sorted(times)] + [total]
+
+
+class Outcome(msgspec.Struct):
+    """What a run has shown: how many tests of each file ran, and the messages of those that failed,
+    by file and test; or else why it failed without a test.
+    """
+
+    counts: Counter[str] = msgspec.field(default_factory=Counter)
+    failed: dict[tuple[str, str], str] = msgspec.field(default_factory=dict)
+    error: str = ""
+
+
+def files_of(arguments: list[str]) -> list[Path]:
+    """The files of tests in files and folders. Raises SystemExit if there is none."""
+    found: set[Path] = set()
+    for each in map(Path, arguments or [str(ROOT / "tests")]):
+        files = each.rglob("test_*.py") if each.is_dir() else [each]
+        found |= {path.resolve() for path in files if path.is_file()}
+    if not found:
+        raise SystemExit(f"no files of tests: {' '.join(arguments)}")
+    return sorted(found)
+
+
+def codes_of(files: list[Path]) -> dict[str, str]:
+    """By the files' names, the hashes of what they depend on."""
+    dependencies = Dependencies(ROOT)
+    return {
+        str(file.relative_to(ROOT) if file.is_relative_to(ROOT) else file): dependencies.hash_of(
+            file
+        )
+        for file in files
+    }
+
+
+def module_of(name: str) -> str:
+    """As a report names the tests' module."""
+    path = Path(name)
+    return ".".join((Path(path.name) if path.is_absolute() else path).with_suffix("").parts)
+
+
+def outcome_of(report: Path, names: list[str]) -> Outcome:
+    """What a JUnit report tells of these files. Raises KeyError if a test is in none of them."""
+    modules = {module_of(name): name for name in names}
+    outcome = Outcome()
+    for case in ET.parse(report).getroot().findall(".//testcase"):
+        module = case.get("classname", "")
+        while module and module not in modules:  # a class is in a module
+            module = module.rpartition(".")[0]
+        name = modules[module]
+        outcome.counts[name] += 1
         found = case.find("failure")
         if found is None:
             found = case.find("error")
         if found is not None:
-            failed[f"{case.get('classname')}::{case.get('name')}"] = found.get("message", "")
-    return len(cases), failed
+            test = f"{case.get('classname')}::{case.get('name')}"
+            outcome.failed[name, test] = found.get("message", "")
+    return outcome
 
 
-def run_once(
-    tests: list[str], workers: int, folder: Path, marked: str
-) -> tuple[int, dict[str, str]]:
-    """How many tests a run had, and the messages of those that failed; the rest is in `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    report = folder / "report.xml"
-    command = [
-        *(sys.executable, "-m", "pytest", "-q", "-n", str(workers), "--dist", "loadscope"),
-        *("-m", marked, "-p", "no:cacheprovider", f"--junit-xml={report}"),
-        *(f"--mockbroker-artifacts={folder / 'artifacts'}", *tests),
-    ]
+def run_once(command: list[str], names: list[str], report: Path) -> Outcome:
+    """Run the command of pytest, which writes the report."""
+    report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if not report.exists():
         raise SystemExit(f"no report: {done.stdout[-2000:]}{done.stderr[-2000:]}")
-    count, failed = failures(report)
-    if done.returncode and not failed:
-        failed["the run"] = f"exit code {done.returncode}: {done.stdout[-MESSAGE_CHARS_MAX:]}"
-    return count, failed
+    error = f"exit code {done.returncode}: {done.stdout[-MESSAGE_CHARS_MAX:]}"
+    try:
+        outcome = outcome_of(report, names)
+    except KeyError:  # a module that could not be imported
+        return Outcome(error=error)
+    return Outcome(error=error) if done.returncode and not outcome.failed else outcome
 
 
 def main() -> int:
@@ -101,33 +182,52 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--workers", type=int, default=WORKERS_A_CORE * (os.cpu_count() or 1))
     parser.add_argument("--marked", default="", help="an expression of markers, as for pytest's -m")
+    parser.add_argument("--stops", action="store_true", help="stop tests at lines of their code")
     parser.add_argument("--resume", action="store_true", help="go on after those that have ended")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="for what runs leave")
     parser.add_argument("tests", nargs="*", help="files and folders; without them, all tests")
     arguments = parser.parse_args()
-    folder, path = arguments.folder, arguments.folder / "runs.json"
-    runs = Runs(tests=arguments.tests, marked=arguments.marked, code=code_hash(ROOT, CODE))
+    path = arguments.folder / "runs.json"
+    runs = Runs(marked=arguments.marked, stops=arguments.stops)
     if arguments.resume:
         runs = runs.resumed(path)
-    for number in range(runs.ended + 1, arguments.runs + 1):
-        started = time.monotonic()
-        count, failed = run_once(
-            arguments.tests, arguments.workers, folder / f"run-{number}", arguments.marked
-        )
-        runs.add(count, failed)
+    codes = codes_of(files_of(arguments.tests))
+    if changed := runs.choose(codes):
+        print(f"{changed} of {len(codes)} files of tests have changed and begin anew", flush=True)
+    errors = 0
+    for _ in range(arguments.runs - runs.ended):
+        names, started = runs.ahead(arguments.runs), time.monotonic()
+        runs.begun += 1
+        folder = arguments.folder / f"run-{runs.begun}"
+        report = folder / "report.xml"
+        command = [
+            *(sys.executable, "-m", "pytest", "-q", "-n", str(arguments.workers)),
+            *("--dist", "loadscope", "-m", arguments.marked, "-p", "no:cacheprovider"),
+            *(f"--junit-xml={report}", f"--mockbroker-artifacts={folder / 'artifacts'}"),
+            *(("-p", STOPPING, f"--stops={runs.begun}") if arguments.stops else ()),
+            *(arguments.tests if len(names) == len(codes) else names),
+        ]
+        number = runs.ended + 1
+        outcome = run_once(command, names, report)
+        if outcome.error:
+            errors += 1
+        else:
+            runs.add(names, outcome)
         save(runs, path)
-        took, load = time.monotonic() - started, os.getloadavg()[1]
         print(
-            f"run {number} of {arguments.runs}: {count} tests, {len(failed)} failed, "
-            f"{took:.0f} s, load {load:.0f}",
+            f"run {number} of {arguments.runs}: {outcome.counts.total()} tests, "
+            f"{len(outcome.failed)} failed, {time.monotonic() - started:.0f} s, "
+            f"load {os.getloadavg()[1]:.0f}",
             flush=True,
         )
-        for name, message in failed.items():
-            print(f"  {name}: {message[:MESSAGE_CHARS_MAX]}", flush=True)
-    for name, times in sorted(runs.failed.items(), key=lambda each: -each[1]):
-        print(f"{name}: failed in {times} of {runs.ended} runs")
-    print(f"{len(runs.failed)} of {runs.count} tests failed in {runs.ended} runs")
-    return int(bool(runs.failed))
+        for (_, test), message in outcome.failed.items():
+            print(f"  {test}: {message[:MESSAGE_CHARS_MAX]}", flush=True)
+        if outcome.error:
+            print(f"  no test, but the run failed: {outcome.error}", flush=True)
+    if errors:
+        print(f"{errors} runs failed without a test, and do not count")
+    print("\n".join(runs.summary()))
+    return int(errors > 0 or any(file.failed for file in runs.files.values()))
 
 
 if __name__ == "__main__":

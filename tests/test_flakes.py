@@ -29,7 +29,8 @@ def run(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
     (directory / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow: some here\n")
     command = [
         *(sys.executable, "-m", "tests.flakes", "--workers", "1"),
-        *("--folder", str(directory / "runs"), *options, str(directory / "test_it.py")),
+        *("--folder", str(directory / "runs"), *options),
+        *([] if str(directory) in options else [str(directory / "test_it.py")]),
     ]
     return subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
@@ -46,6 +47,12 @@ def test_a_test_that_fails_once_in_a_while_is_found(tmp_path: Path) -> None:
     assert total == "1 of 2 tests failed in 3 runs"
 
 
+OTHER = """
+def test_it_passes():
+    pass
+"""
+
+
 def test_runs_that_were_stopped_go_on_with_what_has_ended(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(FLAKY)
     none = run(tmp_path, "--resume")
@@ -55,11 +62,26 @@ def test_runs_that_were_stopped_go_on_with_what_has_ended(tmp_path: Path) -> Non
     done = run(tmp_path, "--runs", "2", "--resume")
     assert done.stdout.startswith("run 2 of 2: 2 tests, 1 failed, ")
     assert "failed in 1 of 2 runs" in done.stdout
-    saved = tmp_path / "runs" / "runs.json"
-    saved.write_text(saved.read_text().replace('"code":"', '"code":"0'))
-    changed = run(tmp_path, "--runs", "5", "--resume")
-    assert changed.returncode != 0
-    assert "runs of other code: it has changed" in changed.stderr
+    assert run(tmp_path, "--runs", "2", "--resume").stdout == "".join(
+        line for line in done.stdout.splitlines(keepends=True) if not line.startswith(("run", "  "))
+    )
+
+
+def test_only_files_that_have_changed_begin_anew(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(FLAKY)
+    (tmp_path / "test_other.py").write_text(OTHER)
+    assert run(tmp_path, "--runs", "2", str(tmp_path)).returncode == 1
+    (tmp_path / "test_it.py").write_text(FLAKY.replace("times != 1", "times"))
+    done = run(tmp_path, "--runs", "3", "--resume", str(tmp_path))
+    assert done.returncode == 0, done.stdout
+    changed, *runs, total = done.stdout.splitlines()
+    assert changed == "1 of 2 files of tests have changed and begin anew"
+    assert [line.partition(" tests, ")[0] for line in runs] == [
+        "run 1 of 3: 3",
+        "run 2 of 3: 2",
+        "run 3 of 3: 2",
+    ]
+    assert total == "0 of 3 tests failed in 3 runs"
 
 
 SLOW = """
@@ -95,7 +117,7 @@ def test_runs_of_other_markers_do_not_go_on(tmp_path: Path) -> None:
     run(tmp_path, "--runs", "1")
     others = run(tmp_path, "--runs", "2", "--resume", "--marked", "slow")
     assert others.returncode != 0
-    assert "runs of other tests" in others.stderr
+    assert "has runs with other markers, or other stops" in others.stderr
 
 
 LEAVING = """
@@ -109,5 +131,5 @@ def test_a_run_that_fails_without_a_test_is_told(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(LEAVING)
     done = run(tmp_path, "--runs", "2")
     assert done.returncode == 1
-    assert "  the run: exit code 1: " in done.stdout
-    assert "the run: failed in 2 of 2 runs" in done.stdout.splitlines()
+    assert "  no test, but the run failed: exit code 1: " in done.stdout
+    assert "2 runs failed without a test, and do not count" in done.stdout.splitlines()

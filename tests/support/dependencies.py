@@ -1,0 +1,103 @@
+"""What a file of tests depends on: its result is the same as long as this does not change."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache, cached_property
+from pathlib import Path
+
+import grimp
+
+PRODUCT = ("mockbroker", "protocol", "fixtures", "bench", "requirements", "pyproject.toml")
+"""What every test depends on. The docs are not among it: they have the figures of the runs."""
+MEASURED = "durations.json"
+"""Decides the order of the tests only."""
+NAMED = re.compile(r"\btests[./]\w[\w./]*")
+"""A module in a string: a plugin, or the command of a process."""
+
+
+class Dependencies:
+    """What the files of tests in a checkout depend on, as it is now.
+
+    Imports are followed from file to file, and so are modules that are named in strings. The data
+    in the tests' folders count for every test, and so does the product.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._tests = root / "tests"
+        self._hash_of = cache(hash_of)
+
+    def hash_of(self, file: Path) -> str:
+        """A hash of a file of tests and of all that it depends on.
+
+        A file that is in no folder of the checkout's tests depends on the conftest.py beside it.
+        """
+        if not file.is_relative_to(self._tests):
+            paths = [file, file.with_name("conftest.py")]
+            return combined(hash_of(path) for path in paths if path.exists())
+        modules = sorted(self._reached(self._name(file)))
+        return combined([self._common, *(self._hash_of(self._files[name]) for name in modules)])
+
+    def modules(self, file: Path) -> set[str]:
+        """The modules of tests that a file of tests depends on, itself too."""
+        return self._reached(self._name(file))
+
+    def _reached(self, module: str) -> set[str]:
+        reached: set[str] = set()
+        ahead = {module}
+        while ahead:
+            name = ahead.pop()
+            reached.add(name)
+            ahead |= self._next_to(name) - reached
+        return reached
+
+    def _next_to(self, module: str) -> set[str]:
+        """What a module imports or names, and what is loaded before it."""
+        found = set(self._imports.find_modules_directly_imported_by(module))
+        text = self._files[module].read_text(encoding="utf-8")
+        found |= {each.replace("/", ".").removesuffix(".py") for each in NAMED.findall(text)}
+        packages = module.split(".")[:-1]
+        for length in range(1, len(packages) + 1):
+            package = ".".join(packages[:length])
+            found |= {package, f"{package}.conftest"}
+        return found & self._files.keys()
+
+    def _name(self, file: Path) -> str:
+        parts = file.relative_to(self._root).with_suffix("").parts
+        return ".".join(parts).removesuffix(".__init__")
+
+    @cached_property
+    def _imports(self) -> grimp.ImportGraph:
+        return grimp.build_graph("tests", cache_dir=None)
+
+    @cached_property
+    def _files(self) -> dict[str, Path]:
+        return {self._name(path): path for path in self._tests.rglob("*.py")}
+
+    @cached_property
+    def _common(self) -> str:
+        return combined(
+            f"{path.relative_to(self._root)} {hash_of(path)}"
+            for path in sorted({*self._product(), *self._data()})
+            if path.is_file() and "__pycache__" not in path.parts
+        )
+
+    def _product(self) -> Iterator[Path]:
+        for name in PRODUCT:
+            yield from (self._root / name, *(self._root / name).rglob("*"))
+
+    def _data(self) -> Iterator[Path]:
+        for path in self._tests.rglob("*"):
+            if path.suffix != ".py" and path.name != MEASURED:
+                yield path
+
+
+def hash_of(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def combined(parts: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
