@@ -6,13 +6,13 @@ expects to come next may have come long before. Here each test is stopped at up 
 of the tests or the docs. The seed and the test's name decide which ones; the report of a test that
 fails names them.
 
-Where nothing else runs, in no thread, process or task, there is no stop: nothing could happen
-meanwhile. A test that measures time has the marker `timed`, and is not stopped.
+A test is not stopped where nothing else can go on: its module has begun no thread and no process,
+and has no socket. Nor is one with the marker `timed`, which measures time.
 """
 
 from __future__ import annotations
 
-import asyncio
+import os
 import random
 import sys
 import time
@@ -23,7 +23,6 @@ from types import FrameType
 from typing import Any
 
 import pytest
-import trio
 
 ROOT = Path(__file__).resolve().parents[2]
 TEST_CODE = tuple(str(ROOT / name) for name in ("tests/", "docs/", "README.md"))
@@ -38,11 +37,11 @@ stopped near their end."""
 class Stops:
     """One phase of a test: where it was stopped, as `file:line`."""
 
-    def __init__(self, item: pytest.Item, phase: str, seed: str, threads: int) -> None:
+    def __init__(self, item: pytest.Item, phase: str, seed: str, before: Others) -> None:
         self._random = random.Random(f"{seed} {item.nodeid} {phase}")
         self._chance = self._random.choice(CHANCES)
         self._max = STOPS_MAX[phase]
-        self._threads = threads
+        self._before = before
         self._code = (*TEST_CODE, str(item.path))
         self.lines: list[str] = []
 
@@ -56,47 +55,49 @@ class Stops:
             sys.settrace(before)
 
     def _at_call(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if len(self.lines) == self._max:
+            sys.settrace(None)
+            return None
         file = frame.f_code.co_filename
-        ours = file.startswith(self._code) and file != __file__
-        return self._at_line if ours and len(self.lines) < self._max else None
+        return self._at_line if file.startswith(self._code) and file != __file__ else None
 
     def _at_line(self, frame: FrameType, event: str, argument: Any) -> Any:
         if len(self.lines) == self._max:
             return None
-        if event == "line" and self._random.random() < self._chance and not self._alone():
+        hit = event == "line" and self._random.random() < self._chance
+        if hit and Others().more_than(self._before):
             self.lines.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}")
             time.sleep(STOP_S)
         return self._at_line
 
-    def _alone(self) -> bool:
-        """Whether nothing goes on while this thread is stopped."""
-        threads = tasks()
-        return 0 < len(threads) <= self._threads and not begun_by(threads) and not in_loop()
+
+class Others:
+    """What may go on while the thread of a test is stopped: this process's other threads, those of
+    libraries too, the processes that it began, and its sockets. Loops of tasks have sockets, too.
+    """
+
+    def __init__(self) -> None:
+        tasks = list(Path("/proc/self/task").glob("*"))
+        self._known = bool(tasks)  # other systems do not tell
+        self._all = {*tasks, *_children(tasks), *_sockets()}
+
+    def more_than(self, before: Others) -> bool:
+        """Whether some are new. True where that is not known."""
+        return not self._known or not self._all <= before._all
 
 
-def tasks() -> list[Path]:
-    """The threads of this process, those of libraries too. None where the system does not tell."""
-    return list(Path("/proc/self/task").glob("*"))
-
-
-def begun_by(threads: list[Path]) -> bool:
-    """Whether one of these threads has begun a process that still runs."""
-    for thread in threads:
+def _children(tasks: list[Path]) -> Iterator[str]:
+    for task in tasks:
         with suppress(OSError):  # the thread has ended
-            if (thread / "children").read_text():
-                return True
-    return False
+            yield from (task / "children").read_text().split()
 
 
-def in_loop() -> bool:
-    """Whether this thread runs tasks, of trio or of asyncio."""
-    if trio.lowlevel.in_trio_run():
-        return True
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+def _sockets() -> Iterator[str]:
+    for descriptor in Path("/proc/self/fd").glob("*"):
+        with suppress(OSError):  # it was closed
+            target = os.readlink(descriptor)
+            if target.startswith("socket:"):
+                yield target
 
 
 class Stopping:
@@ -105,14 +106,15 @@ class Stopping:
     def __init__(self, seed: str) -> None:
         self._seed = seed
         self._lines: dict[str, list[str]] = {}
-        self._threads = len(tasks())
+        self._path: Path | None = None
+        self._before = Others()
 
     @contextmanager
     def _stopped(self, item: pytest.Item, phase: str) -> Iterator[None]:
         if item.get_closest_marker("timed"):
             yield
             return
-        stops = Stops(item, phase, self._seed, self._threads)
+        stops = Stops(item, phase, self._seed, self._before)
         try:
             with stops.installed():
                 yield
@@ -122,6 +124,8 @@ class Stopping:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
         self._lines.pop(item.nodeid, None)
+        if item.path != self._path:
+            self._path, self._before = item.path, Others()
         with self._stopped(item, "setup"):
             return (yield)
 

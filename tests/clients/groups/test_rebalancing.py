@@ -141,7 +141,7 @@ def test_a_member_thrown_out_before_it_knows_what_it_got(
     members.settle(member, partitions=4)
     assert [kind for kind, _ in member.told()] == ["assigned", "lost", "assigned"]
     beats = [each.response.error_code for each in log.of(ApiKey.HEARTBEAT)]
-    assert beats.count(ErrorCode.UNKNOWN_MEMBER_ID) == 1
+    assert ErrorCode.UNKNOWN_MEMBER_ID in beats  # again and again until it polls
 
 
 @pytest.mark.covers("S229", "S166")

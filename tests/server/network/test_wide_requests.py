@@ -72,7 +72,7 @@ from tests.support.wide_values import (
 ELEMENTS_MAX = 20_000  # mockbroker.request.elements.max
 TOPICS = 2_000
 TOPICS_AT_ONCE = 1_000
-PARTS = 4  # the tests that share the APIs
+PARTS = 2  # the tests that share the APIs
 REPEATS = 3
 NOT_ASKED = (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
 STEP_MS_MAX = 500.0  # of the reference machine
@@ -149,6 +149,7 @@ class LongestStep(trio.abc.Instrument):
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 @pytest.mark.parametrize("numbering", Numbering)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_request_of_the_most_elements_does_not_keep_others_waiting(
