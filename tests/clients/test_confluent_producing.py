@@ -19,6 +19,7 @@ from mockbroker_protocol import ApiKey
 from mockbroker_protocol.records import BatchHeader, CompressionType, iter_records
 from mockbroker_protocol.records.record import batch_payload
 from tests.support.librdkafka import (
+    LINGER_MS,
     TIMEOUT_S,
     Delivery,
     addresses,
@@ -188,7 +189,7 @@ def test_linger_and_batch_size_decide_how_many_batches_there_are(kafka: Cluster)
             flush(eager)
     lingering = Producer(
         settings(
-            kafka.bootstrap_servers, linger_ms=1000, batch_size=16_384, compression_type="none"
+            kafka.bootstrap_servers, linger_ms=LINGER_MS, batch_size=16_384, compression_type="none"
         )
     )
     for n in range(1000):

@@ -45,6 +45,8 @@ LOOK_MS = 60
 # Of fetches for released records. A real broker looks at them before the release is written, and
 # then only at the end of the wait.
 RELEASED_MS = 300
+# The same for fetches that wait already while the records are released: the test may be slow.
+RELEASED_MEANWHILE_MS = 2_500
 EARLIEST = {"share.auto.offset.reset": "earliest"}
 
 Acks = Sequence[tuple[int, int, Sequence[int]]]  # first and last offset, acknowledge types

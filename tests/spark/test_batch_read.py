@@ -10,6 +10,7 @@ import pytest
 from mockbroker import Cluster
 from mockbroker_protocol.records import BatchHeader, CompressionType
 from tests.spark.steps import SparkKafka, sorted_reads
+from tests.support.librdkafka import LINGER_MS
 
 pytestmark = [pytest.mark.spark, pytest.mark.java, pytest.mark.xdist_group("spark")]
 
@@ -102,7 +103,7 @@ def test_batches_of_every_codec_are_read(steps: SparkKafka, kafka: Cluster, topi
     values = [f"value {n} " * 10 for n in range(100)]
     codecs = ["gzip", "snappy", "lz4", "zstd"]
     for partition, codec in enumerate(codecs):
-        config = {"compression.type": codec, "linger.ms": 200}
+        config = {"compression.type": codec, "linger.ms": LINGER_MS}
         steps.fill(topic, values, partition=partition, config=config)
     stored = kafka.call(
         lambda cluster: [
@@ -125,7 +126,7 @@ def test_offsets_bound_each_partition_on_its_own(
 ) -> None:
     """A range may begin and end inside a batch, which the broker hands out whole."""
     for partition in range(4):
-        steps.fill(topic, map(str, range(10)), partition=partition, config={"linger.ms": 100})
+        steps.fill(topic, map(str, range(10)), partition=partition, config={"linger.ms": LINGER_MS})
     starting = {topic: {"0": 3, "1": EARLIEST, "2": 9, "3": 10}}
     ending = {topic: {"0": 7, "1": 2, "2": LATEST, "3": LATEST}}
     frame = steps.read(topic, startingOffsets=starting, endingOffsets=ending)

@@ -10,6 +10,7 @@ from mockbroker import Cluster
 from mockbroker.spark.versions import needs_of
 from mockbroker_protocol import ApiKey
 from tests.spark.steps import SparkKafka
+from tests.support.librdkafka import LINGER_MS
 from tests.support.request_log import RequestLog
 
 pytestmark = [pytest.mark.spark, pytest.mark.java, pytest.mark.xdist_group("spark")]
@@ -113,7 +114,7 @@ def test_offsets_are_looked_up_twice_for_each_poll(
     steps: SparkKafka, requests: RequestLog, topic: str
 ) -> None:
     """2,000 records of one batch are four polls of 500: one Fetch may serve them all."""
-    steps.fill(topic, map(str, range(2000)), partition=0, config={"linger.ms": 500})
+    steps.fill(topic, map(str, range(2000)), partition=0, config={"linger.ms": LINGER_MS})
     requests.clear()
     assert steps.read(topic).count() == 2000
     looked_up = [

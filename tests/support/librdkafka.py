@@ -23,6 +23,8 @@ from confluent_kafka.admin import (
 from mockbroker import Cluster
 
 TIMEOUT_S = 20.0
+# What is produced before a flush is one batch, however long that takes: the flush ends it.
+LINGER_MS = 30_000
 # How long one of several polls waits.
 POLL_S = 0.02
 
@@ -115,8 +117,10 @@ class Delivery:
 def produce(
     bootstrap: str, topic: str, values: Iterable[Any], partition: int | None = 0, **config: Any
 ) -> Delivery:
-    """Produce with a producer of its own and wait for the reports. Raises on the first error."""
-    producer = Producer(settings(bootstrap, **({"linger_ms": 20} | config)))
+    """Produce with a producer of its own and wait for the reports: one batch, unless the config
+    says otherwise. Raises on the first error.
+    """
+    producer = Producer(settings(bootstrap, **({"linger_ms": LINGER_MS} | config)))
     delivery = Delivery()
     where = {} if partition is None else {"partition": partition}
     for value in values:

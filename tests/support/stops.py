@@ -29,6 +29,8 @@ TEST_CODE = tuple(str(ROOT / name) for name in ("tests/", "docs/", "README.md"))
 STOP_S = 0.4
 STOPS_MAX = {"setup": 1, "call": 3, "teardown": 1}
 """By the phase of a test."""
+ALONE_S = 0.05
+"""How long a test in which nothing else goes on is taken to stay so."""
 CHANCES = (0.3, 0.1, 0.03, 0.01)
 """How likely it is to stop at a line. One of these holds for a phase of a test: long ones are also
 stopped near their end."""
@@ -42,6 +44,7 @@ class Stops:
         self._chance = self._random.choice(CHANCES)
         self._max = STOPS_MAX[phase]
         self._before = before
+        self._alone_until_s = 0.0
         self._code = (*TEST_CODE, str(item.path))
         self.lines: list[str] = []
 
@@ -65,9 +68,12 @@ class Stops:
         if len(self.lines) == self._max:
             return None
         hit = event == "line" and self._random.random() < self._chance
-        if hit and Others().more_than(self._before):
-            self.lines.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}")
-            time.sleep(STOP_S)
+        if hit and time.monotonic() >= self._alone_until_s:
+            if Others().more_than(self._before):
+                self.lines.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}")
+                time.sleep(STOP_S)
+            else:
+                self._alone_until_s = time.monotonic() + ALONE_S
         return self._at_line
 
 

@@ -114,7 +114,7 @@ def test_a_partition_whose_whole_isr_died_waits_and_has_all_its_records(brokers:
     assert told.error is not None
     assert told.error.code() == KafkaError.LEADER_NOT_AVAILABLE
     with pytest.raises(KafkaException) as refused:
-        produce(brokers.bootstrap, TOPIC, ["c"], message_timeout_ms=700)
+        produce(brokers.bootstrap, TOPIC, ["c"], message_timeout_ms=700, linger_ms=0)
     assert refused.value.args[0].code() == KafkaError._MSG_TIMED_OUT
     brokers.kafka.broker(1).start()
     assert values(read_all(brokers.bootstrap, TOPIC, 2)) == ["a", "b"]

@@ -53,7 +53,7 @@ def test_with_a_wrong_advertised_address_bootstrap_works_and_nothing_else() -> N
         (told,) = admin_client(servers).list_topics(timeout=TIMEOUT_S).brokers.values()
         assert told.host == NOWHERE
         with pytest.raises(KafkaException) as failed:
-            produce(servers, "t", ["a"], message_timeout_ms=700)
+            produce(servers, "t", ["a"], message_timeout_ms=700, linger_ms=0)
         assert failed.value.args[0].code() == KafkaError._MSG_TIMED_OUT
 
 
@@ -89,6 +89,6 @@ def test_a_broker_whose_name_does_not_resolve_disturbs_no_other(two_listeners: C
     bootstrap = two_listeners.bootstrap(INTERNAL).split(",")[0]
     produce(bootstrap, "t", ["x"], partition=0)
     with pytest.raises(KafkaException) as failed:
-        produce(bootstrap, "t", ["y"], partition=1, message_timeout_ms=700)
+        produce(bootstrap, "t", ["y"], partition=1, message_timeout_ms=700, linger_ms=0)
     assert failed.value.args[0].code() == KafkaError._MSG_TIMED_OUT
     assert offsets(read_all(bootstrap, "t", 1)) == [0]

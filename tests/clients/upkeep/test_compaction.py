@@ -12,6 +12,7 @@ from mockbroker import Cluster
 from mockbroker.core.errors import ApiError
 from mockbroker_protocol.records import BatchHeader
 from tests.support.librdkafka import (
+    LINGER_MS,
     TIMEOUT_S,
     admin_client,
     flush,
@@ -30,7 +31,7 @@ def write(
     kafka: Cluster, topic: str, records: Iterable[tuple[str, str | None]], **config: object
 ) -> None:
     """Produce keys and values; None is a tombstone."""
-    producer = Producer(settings(kafka.bootstrap_servers, **({"linger_ms": 20} | config)))
+    producer = Producer(settings(kafka.bootstrap_servers, **({"linger_ms": LINGER_MS} | config)))
     for key, value in records:
         producer.produce(topic, value, key, partition=0)
     flush(producer)
@@ -77,6 +78,7 @@ def test_a_thousand_keys_in_ten_versions_become_a_thousand_records(
 def test_a_tombstone_is_read_for_delete_retention_ms(kafka: Cluster) -> None:
     kafka.topic("t2").create(configs={"cleanup.policy": "compact", "delete.retention.ms": "60000"})
     write(kafka, "t2", [("a", "1"), ("b", "1"), ("a", None), ("c", "1")])
+    kafka.clock.freeze()
     kafka.topic("t2").run_compaction()
     kept = {"b": (1, "1"), "a": (2, None), "c": (3, "1")}
     assert shown(read_all(kafka.bootstrap_servers, "t2", 3)) == kept
@@ -87,6 +89,7 @@ def test_a_tombstone_is_read_for_delete_retention_ms(kafka: Cluster) -> None:
     kafka.topic("t2").run_compaction()
     del kept["a"]
     assert shown(read_all(kafka.bootstrap_servers, "t2", 2)) == kept
+    kafka.clock.thaw()
 
 
 @pytest.mark.covers("S28")

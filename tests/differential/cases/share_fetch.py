@@ -23,6 +23,7 @@ from tests.differential.sharing import (
     GAP,
     RECORD_LIMIT,
     RELEASE,
+    RELEASED_MEANWHILE_MS,
     RELEASED_MS,
     Member,
     Shared,
@@ -130,7 +131,7 @@ def share_fetch_session_of_a_closed_connection(session: Session) -> None:
     m, n = shared.member("m"), shared.member("n")
     m.fetch({0: []}, epoch=0)
     m.fetch({0: [(1, 1, [ACCEPT])]}, max_wait_ms=0)
-    finish = n.start({0: []}, epoch=0, max_wait_ms=2 * RELEASED_MS)
+    finish = n.start({0: []}, epoch=0, max_wait_ms=RELEASED_MEANWHILE_MS)
     session.drop("m")
     finish("after the connection ended")
     m.look(label="on a new connection")
@@ -227,15 +228,15 @@ def share_fetch_waits(session: Session) -> None:
     shared.fill(1)
     shared.fill(1)
     finish("two batches")
-    finish = n.start({0: []}, epoch=0, max_wait_ms=RELEASED_MS)
+    finish = n.start({0: []}, epoch=0, max_wait_ms=RELEASED_MEANWHILE_MS)
     m.ack({0: [(1, 1, [RELEASE])]}, label="releases")
     finish("what was released")
-    finish = n.start(max_wait_ms=RELEASED_MS)
+    finish = n.start(max_wait_ms=RELEASED_MEANWHILE_MS)
     m.leave()
     finish("what the other left")
     o.fetch({0: []}, epoch=0, max_wait_ms=50, label="waits in vain")
     o.fetch(max_wait_ms=-1, label="negative wait")
-    finish = o.start(max_wait_ms=RELEASED_MS)
+    finish = o.start(max_wait_ms=RELEASED_MEANWHILE_MS)
     n.fetch({0: [(0, 0, [RELEASE])]}, max_wait_ms=0, max_records=0, label="releases by fetch")
     finish("what was released by a fetch")
     shared.stored()
