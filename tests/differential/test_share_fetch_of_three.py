@@ -37,6 +37,9 @@ CONFIGS = SESSION | {
     "share.coordinator.state.topic.replication.factor": "3",
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "1",
+    # Each waits for the other between two steps, while what it has handed out stays locked.
+    "group.share.record.lock.duration.ms": "600000",
+    "group.share.max.record.lock.duration.ms": "600000",
 }
 
 
