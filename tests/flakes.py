@@ -23,18 +23,18 @@ import sys
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
-from tests.fuzz.progress import save
 from tests.house.lint import ROOT
 from tests.support.dependencies import Dependencies
+from tests.support.saved_runs import save
 
 FOLDER = ROOT / "build" / "flakes"
 WORKERS_A_CORE = 2
 MESSAGE_CHARS_MAX = 500
-STOPPING = "tests.support.stops"
 
 
 class File(msgspec.Struct):
@@ -65,26 +65,24 @@ class Runs(msgspec.Struct, kw_only=True):
             raise SystemExit(f"{path} has runs with other markers, or other stops")
         return saved
 
-    def choose(self, codes: dict[str, str]) -> int:
-        """Take these files, given with the hashes of what they depend on.
+    def take(self, codes: dict[str, str]) -> int:
+        """Take in files, given with the hashes of what they depend on.
 
         Returns how many of them begin anew because that has changed.
         """
-        known = {name: file for name, file in self.files.items() if name in codes}
-        same = {name: file for name, file in known.items() if file.code == codes[name]}
-        self.files = {name: same.get(name) or File(code) for name, code in codes.items()}
-        return len(known) - len(same)
+        changed = 0
+        for name, code in codes.items():
+            file = self.files.get(name)
+            if file is None or file.code != code:
+                changed += file is not None
+                self.files[name] = File(code)
+        return changed
 
-    @property
-    def ended(self) -> int:
-        """How many runs each file has had at least."""
-        return min(file.ended for file in self.files.values())
+    def ended(self, names: Iterable[str]) -> int:
+        """How many runs each of these files has had at least."""
+        return min(self.files[name].ended for name in names)
 
-    def ahead(self, runs: int) -> list[str]:
-        """The files that have had fewer runs."""
-        return [name for name, file in self.files.items() if file.ended < runs]
-
-    def add(self, names: list[str], outcome: Outcome) -> None:
+    def add(self, names: Iterable[str], outcome: Outcome) -> None:
         for name in names:
             file = self.files[name]
             file.ended += 1
@@ -93,16 +91,18 @@ class Runs(msgspec.Struct, kw_only=True):
             failed = self.files[name].failed
             failed[test] = failed.get(test, 0) + 1
 
-    def summary(self) -> list[str]:
-        """A line for each test that failed, the most frequent ones first, and one for all."""
-        times = [
-            (-times, f"{test}: failed in {times} of {file.ended} runs")
-            for file in self.files.values()
-            for test, times in file.failed.items()
+    def failed(self, names: Iterable[str]) -> list[str]:
+        """A line for each test of these files that failed, the most frequent ones first."""
+        found = [
+            (-times, f"{test}: failed in {times} of {self.files[name].ended} runs")
+            for name in names
+            for test, times in self.files[name].failed.items()
         ]
-        count = sum(file.count for file in self.files.values())
-        total = f"{len(times)} of {count} tests failed in {self.ended} runs"
-        return [line for _, line in sorted(times)] + [total]
+        return [line for _, line in sorted(found)]
+
+    def count(self, names: Iterable[str]) -> int:
+        """How many tests these files have."""
+        return sum(self.files[name].count for name in names)
 
 
 class Outcome(msgspec.Struct):
@@ -116,31 +116,32 @@ class Outcome(msgspec.Struct):
 
 
 def files_of(arguments: list[str]) -> list[Path]:
-    """The files of tests in files and folders. Raises SystemExit if there is none."""
+    """The files of tests in files and folders. Raises SystemExit if one has none."""
     found: set[Path] = set()
-    for each in map(Path, arguments or [str(ROOT / "tests")]):
-        files = each.rglob("test_*.py") if each.is_dir() else [each]
-        found |= {path.resolve() for path in files if path.is_file()}
-    if not found:
-        raise SystemExit(f"no files of tests: {' '.join(arguments)}")
+    for name in arguments or [str(ROOT / "tests")]:
+        path = Path(name)
+        files = [path] if path.is_file() else list(path.rglob("test_*.py"))
+        if not files:
+            raise SystemExit(f"{name} is no file of tests, and no folder that has some")
+        found |= {each.resolve() for each in files}
     return sorted(found)
 
 
 def codes_of(files: list[Path]) -> dict[str, str]:
     """By the files' names, the hashes of what they depend on."""
     dependencies = Dependencies(ROOT)
-    return {
-        str(file.relative_to(ROOT) if file.is_relative_to(ROOT) else file): dependencies.hash_of(
-            file
-        )
-        for file in files
-    }
+    return {name_of(file): dependencies.hash_of(file) for file in files}
+
+
+def name_of(file: Path) -> str:
+    """From the root on; elsewhere, the whole path."""
+    return str(file.relative_to(ROOT) if file.is_relative_to(ROOT) else file)
 
 
 def module_of(name: str) -> str:
-    """As a report names the tests' module."""
-    path = Path(name)
-    return ".".join((Path(path.name) if path.is_absolute() else path).with_suffix("").parts)
+    """As a report names the module of a file: from the root on; elsewhere, the file alone."""
+    path = Path(name).with_suffix("")
+    return path.name if path.is_absolute() else ".".join(path.parts)
 
 
 def outcome_of(report: Path, names: list[str]) -> Outcome:
@@ -162,10 +163,19 @@ def outcome_of(report: Path, names: list[str]) -> Outcome:
     return outcome
 
 
-def run_once(command: list[str], names: list[str], report: Path) -> Outcome:
-    """Run the command of pytest, which writes the report."""
-    report.parent.mkdir(parents=True, exist_ok=True)
+def run_once(arguments: argparse.Namespace, number: int, names: list[str]) -> Outcome:
+    """Run these files. What the run leaves is in a folder with its number."""
+    folder: Path = arguments.folder / f"run-{number}"
+    folder.mkdir(parents=True, exist_ok=True)
+    report = folder / "report.xml"
     report.unlink(missing_ok=True)
+    command = [
+        *(sys.executable, "-m", "pytest", "-q", "-n", str(arguments.workers)),
+        *("--dist", "loadscope", "-m", arguments.marked, "-p", "no:cacheprovider"),
+        *(f"--junit-xml={report}", f"--mockbroker-artifacts={folder / 'artifacts'}"),
+        *(("-p", "tests.support.stops", f"--stops={number}") if arguments.stops else ()),
+        *names,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if not report.exists():
         raise SystemExit(f"no report: {done.stdout[-2000:]}{done.stderr[-2000:]}")
@@ -192,23 +202,14 @@ def main() -> int:
     if arguments.resume:
         runs = runs.resumed(path)
     codes = codes_of(files_of(arguments.tests))
-    if changed := runs.choose(codes):
+    if changed := runs.take(codes):
         print(f"{changed} of {len(codes)} files of tests have changed and begin anew", flush=True)
     errors = 0
-    for _ in range(arguments.runs - runs.ended):
-        names, started = runs.ahead(arguments.runs), time.monotonic()
+    for number in range(runs.ended(codes) + 1, arguments.runs + 1):
+        started = time.monotonic()
         runs.begun += 1
-        folder = arguments.folder / f"run-{runs.begun}"
-        report = folder / "report.xml"
-        command = [
-            *(sys.executable, "-m", "pytest", "-q", "-n", str(arguments.workers)),
-            *("--dist", "loadscope", "-m", arguments.marked, "-p", "no:cacheprovider"),
-            *(f"--junit-xml={report}", f"--mockbroker-artifacts={folder / 'artifacts'}"),
-            *(("-p", STOPPING, f"--stops={runs.begun}") if arguments.stops else ()),
-            *(arguments.tests if len(names) == len(codes) else names),
-        ]
-        number = runs.ended + 1
-        outcome = run_once(command, names, report)
+        names = [name for name in codes if runs.files[name].ended < arguments.runs]
+        outcome = run_once(arguments, runs.begun, names)
         if outcome.error:
             errors += 1
         else:
@@ -226,8 +227,11 @@ def main() -> int:
             print(f"  no test, but the run failed: {outcome.error}", flush=True)
     if errors:
         print(f"{errors} runs failed without a test, and do not count")
-    print("\n".join(runs.summary()))
-    return int(errors > 0 or any(file.failed for file in runs.files.values()))
+    failed = runs.failed(codes)
+    for line in failed:
+        print(line)
+    print(f"{len(failed)} of {runs.count(codes)} tests failed in {runs.ended(codes)} runs")
+    return int(bool(errors or failed))
 
 
 if __name__ == "__main__":

@@ -84,6 +84,23 @@ def test_only_files_that_have_changed_begin_anew(tmp_path: Path) -> None:
     assert total == "0 of 3 tests failed in 3 runs"
 
 
+def test_the_runs_of_other_files_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(FLAKY)
+    (tmp_path / "test_other.py").write_text(OTHER)
+    run(tmp_path, "--runs", "2", str(tmp_path))
+    assert run(tmp_path, "--runs", "3", "--resume").stdout.startswith("run 3 of 3: 2 tests, ")
+    done = run(tmp_path, "--runs", "3", "--resume", str(tmp_path))
+    assert done.stdout.startswith("run 3 of 3: 1 tests, 0 failed, ")
+
+
+def test_what_has_no_tests_is_named(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(OTHER)
+    done = run(tmp_path, str(tmp_path / "test_none.py"))
+    assert done.returncode != 0
+    told = f"{tmp_path / 'test_none.py'} is no file of tests, and no folder that has some"
+    assert done.stderr.strip() == told
+
+
 SLOW = """
 import pytest
 

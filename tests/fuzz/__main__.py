@@ -15,11 +15,12 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from tests.fuzz.engine import FINDINGS, SEED_STRIDE, Finding, finding, judged
+from tests.fuzz.engine import FINDINGS, ROOT, SEED_STRIDE, Finding, finding, judged
 from tests.fuzz.processes import prepare, run_batch
-from tests.fuzz.progress import Progress, code_hash
+from tests.fuzz.progress import CODE, Progress
 from tests.fuzz.targets.all import SHARES, TARGETS
 from tests.fuzz.work import WORK_MS_MAX, slowness
+from tests.support.saved_runs import code_hash
 
 INPUTS = 300_000
 BATCH = 2_000  # inputs that a process runs at a time
@@ -32,7 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.input is not None or asked.file is not None:
         return _replay(asked.target[0], asked.input, asked.file)
     names = asked.target or list(TARGETS)
-    run = Progress(names=names, inputs=asked.inputs, seed=asked.seed, code=code_hash())
+    code = code_hash(ROOT, CODE)
+    run = Progress(names=names, inputs=asked.inputs, seed=asked.seed, code=code)
     if asked.resume:
         try:
             run = run.resumed()

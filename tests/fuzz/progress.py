@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from pathlib import Path
 
 import msgspec
 
-from tests.fuzz.engine import FINDINGS, ROOT
+from tests.fuzz.engine import FINDINGS
+from tests.support.saved_runs import save
 
 FILE = FINDINGS / "run.json"
 CODE = ("mockbroker", "protocol", "tests/fuzz", "tests/support")
@@ -47,7 +46,7 @@ class Progress(msgspec.Struct, kw_only=True):
         self.batches += 1
 
     def save(self, path: Path | None = None) -> None:
-        """As the function `save`."""
+        """Replace the file."""
         save(self, path or FILE)
 
     def resumed(self, path: Path | None = None) -> Progress:
@@ -64,22 +63,3 @@ class Progress(msgspec.Struct, kw_only=True):
                 what = {"names": "targets", "code": "code, which has changed"}.get(name, name)
                 raise ValueError(f"{path} is a run of other {what}")
         return saved
-
-
-def save(progress: msgspec.Struct, path: Path) -> None:
-    """Replace the file: a run that is killed meanwhile leaves the one before."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_suffix(".new")
-    new.write_bytes(msgspec.json.encode(progress))
-    os.replace(new, path)
-
-
-def code_hash(root: Path = ROOT, folders: tuple[str, ...] = CODE) -> str:
-    """A hash of the code and the corpus."""
-    total = hashlib.sha256()
-    for folder in folders:
-        for path in sorted((root / folder).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                total.update(f"{path.relative_to(root)}\0".encode())
-                total.update(path.read_bytes())
-    return total.hexdigest()

@@ -16,7 +16,8 @@ from tests.fuzz import __main__ as command
 from tests.fuzz import progress
 from tests.fuzz.engine import SEED_STRIDE, Finding
 from tests.fuzz.processes import prepare
-from tests.fuzz.progress import Progress, TargetRun, code_hash
+from tests.fuzz.progress import Progress, TargetRun
+from tests.support.saved_runs import code_hash
 
 SMALL = ["--inputs", "10_000", "--seed", "3", "--target", "compressed"]
 TIMEOUT_S = 60.0
@@ -97,7 +98,7 @@ def test_other_code_does_not_go_on_with_it(
     pool: Pool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command.main(SMALL)
-    monkeypatch.setattr(command, "code_hash", lambda: "another")
+    monkeypatch.setattr(command, "code_hash", lambda *_: "another")
     assert command.main([*SMALL, "--resume"]) == 2
     assert "is a run of other code, which has changed" in capsys.readouterr().out
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterable, Iterator
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 import grimp
+
+from tests.support.saved_runs import code_hash
 
 PRODUCT = ("mockbroker", "protocol", "fixtures", "bench", "requirements", "pyproject.toml")
 """What every test depends on. The docs are not among it: they have the figures of the runs."""
@@ -28,7 +28,6 @@ class Dependencies:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._tests = root / "tests"
-        self._hash_of = cache(hash_of)
 
     def hash_of(self, file: Path) -> str:
         """A hash of a file of tests and of all that it depends on.
@@ -36,22 +35,18 @@ class Dependencies:
         A file that is in no folder of the checkout's tests depends on the conftest.py beside it.
         """
         if not file.is_relative_to(self._tests):
-            paths = [file, file.with_name("conftest.py")]
-            return combined(hash_of(path) for path in paths if path.exists())
-        modules = sorted(self._reached(self._name(file)))
-        return combined([self._common, *(self._hash_of(self._files[name]) for name in modules)])
+            return code_hash(file.parent, (file.name, "conftest.py"))
+        names = (self._files[module].relative_to(self._root) for module in self.modules(file))
+        return self._common + code_hash(self._root, sorted(map(str, names)))
 
     def modules(self, file: Path) -> set[str]:
         """The modules of tests that a file of tests depends on, itself too."""
-        return self._reached(self._name(file))
-
-    def _reached(self, module: str) -> set[str]:
         reached: set[str] = set()
-        ahead = {module}
+        ahead = {self._name(file)}
         while ahead:
-            name = ahead.pop()
-            reached.add(name)
-            ahead |= self._next_to(name) - reached
+            module = ahead.pop()
+            reached.add(module)
+            ahead |= self._next_to(module) - reached
         return reached
 
     def _next_to(self, module: str) -> set[str]:
@@ -79,25 +74,10 @@ class Dependencies:
 
     @cached_property
     def _common(self) -> str:
-        return combined(
-            f"{path.relative_to(self._root)} {hash_of(path)}"
-            for path in sorted({*self._product(), *self._data()})
-            if path.is_file() and "__pycache__" not in path.parts
+        """A hash of the product and of the tests' data."""
+        data = (
+            str(path.relative_to(self._root))
+            for path in self._tests.rglob("*")
+            if path.is_file() and path.suffix != ".py" and path.name != MEASURED
         )
-
-    def _product(self) -> Iterator[Path]:
-        for name in PRODUCT:
-            yield from (self._root / name, *(self._root / name).rglob("*"))
-
-    def _data(self) -> Iterator[Path]:
-        for path in self._tests.rglob("*"):
-            if path.suffix != ".py" and path.name != MEASURED:
-                yield path
-
-
-def hash_of(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def combined(parts: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        return code_hash(self._root, (*PRODUCT, *sorted(data)))
