@@ -26,14 +26,13 @@ def thread():
     end.set()
     thread.join()
 
-{mark}
 def test_it_fails(thread):
     began = time.monotonic()
     for _ in range(1000):
         pass
-    print(f"took {{time.monotonic() - began:.3f} s")
+    print(f"took {time.monotonic() - began:.3f} s")
     assert False
-""".replace("{{", "{")
+"""
 BESIDE_A_PROCESS = """
 import subprocess
 
@@ -93,20 +92,18 @@ def test_a_test_is_stopped_while_something_goes_on(pytester: pytest.Pytester, so
 
 
 def test_the_seed_decides_at_which_lines(pytester: pytest.Pytester) -> None:
-    source = BESIDE_A_THREAD.replace("{mark}", "")
-    first, wrote = stops_of(pytester, source, *with_seed(1))
+    first, wrote = stops_of(pytester, BESIDE_A_THREAD, *with_seed(1))
     [took] = re.findall(r"took ([\d.]+) s", wrote)
     assert float(took) >= STOP_S
-    assert stops_of(pytester, source, *with_seed(1))[0] == first
-    assert stops_of(pytester, source, *with_seed(2))[0] != first
+    assert stops_of(pytester, BESIDE_A_THREAD, *with_seed(1))[0] == first
+    assert stops_of(pytester, BESIDE_A_THREAD, *with_seed(2))[0] != first
 
 
 def test_none_is_stopped_without_a_seed_or_alone_or_if_it_measures_time(
     pytester: pytest.Pytester,
 ) -> None:
     pytester.makeini("[pytest]\nmarkers =\n  timed: it measures time\n")
-    threaded = BESIDE_A_THREAD.replace("{mark}", "")
-    assert stops_of(pytester, threaded, "-p", "tests.support.stops")[0] == []
+    assert stops_of(pytester, BESIDE_A_THREAD, "-p", "tests.support.stops")[0] == []
     assert stops_of(pytester, ALONE, *with_seed(1))[0] == []
-    timed = BESIDE_A_THREAD.replace("{mark}", "@pytest.mark.timed")
+    timed = f"{BESIDE_A_THREAD}\ntest_it_fails = pytest.mark.timed(test_it_fails)"
     assert stops_of(pytester, timed, *with_seed(1))[0] == []

@@ -397,7 +397,7 @@ def txn_timeout(session: Session) -> None:
     for version in (TV1, TV2):
         topic = make_topic(session, str(version))
         p = Producer(session, str(version))
-        p.init(timeout_ms=2_000)  # of real time, in which it produces
+        p.init(timeout_ms=2_000)  # a real broker's clock runs on while it produces
         session.ask(p.add(topic), 3)
         session.ask(p.produce(topic), 11)
         describe = DescribeTransactionsRequest(transactional_ids=[p.id])
