@@ -25,6 +25,8 @@ FILES = {
     "tests/admin/__init__.py": "",
     "tests/admin/conftest.py": "SIZE = 1",
     "tests/admin/test_pages.py": "from tests.support.http import sockets",
+    "tests/admin/test_rows.py": "",
+    "tests/admin/pages/start.py": "import_module(f'{__package__}.{name}')",
     "tests/cli/__init__.py": "",
     "tests/cli/test_serve.py": "CHILD = 'python -m tests.support.child'",
 }
@@ -47,6 +49,7 @@ def test_imports_and_names_are_followed(root: Path) -> None:
     assert pages == common | {
         "tests.admin",
         "tests.admin.conftest",
+        "tests.admin.pages.start",
         "tests.admin.test_pages",
         "tests.support.http",
         "tests.support.sockets",
@@ -62,6 +65,8 @@ def test_imports_and_names_are_followed(root: Path) -> None:
         ("tests/support/policy.py", {"test_pages", "test_serve"}),
         ("tests/corpus/seed.bin", {"test_pages", "test_serve"}),
         ("tests/admin/conftest.py", {"test_pages"}),
+        ("tests/admin/pages/start.py", {"test_pages"}),
+        ("tests/admin/test_rows.py", set()),
         ("tests/support/sockets.py", {"test_pages"}),
         ("tests/support/child.py", {"test_serve"}),
         ("tests/cli/test_serve.py", {"test_serve"}),

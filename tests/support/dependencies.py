@@ -21,8 +21,9 @@ NAMED = re.compile(r"\btests[./]\w[\w./]*")
 class Dependencies:
     """What the files of tests in a checkout depend on, as it is now.
 
-    Imports are followed from file to file, and so are modules that are named in strings. The data
-    in the tests' folders count for every test, and so does the product.
+    Imports are followed from file to file, and so are modules that are named in strings. Modules
+    that are in the file's folder or below count as well, but for other files of tests: they may be
+    loaded by a name that is made up. So do, for every file, the product and the tests' data.
     """
 
     def __init__(self, root: Path) -> None:
@@ -42,16 +43,30 @@ class Dependencies:
     def modules(self, file: Path) -> set[str]:
         """The modules of tests that a file of tests depends on, itself too."""
         reached: set[str] = set()
-        ahead = {self._name(file)}
+        ahead = {
+            name
+            for name, path in self._files.items()
+            if path.is_relative_to(file.parent) and not path.name.startswith("test_")
+        } | {self._name(file)}
         while ahead:
             module = ahead.pop()
             reached.add(module)
-            ahead |= self._next_to(module) - reached
+            ahead |= self._next[module] - reached
         return reached
 
+    def _name(self, file: Path) -> str:
+        parts = file.relative_to(self._root).with_suffix("").parts
+        return ".".join(parts).removesuffix(".__init__")
+
+    @cached_property
+    def _next(self) -> dict[str, set[str]]:
+        """What each module imports or names, and what is loaded before it."""
+        return {module: self._next_to(module) for module in self._files}
+
     def _next_to(self, module: str) -> set[str]:
-        """What a module imports or names, and what is loaded before it."""
-        found = set(self._imports.find_modules_directly_imported_by(module))
+        found: set[str] = set()
+        if module in self._imports.modules:  # its folder is a package
+            found |= self._imports.find_modules_directly_imported_by(module)
         text = self._files[module].read_text(encoding="utf-8")
         found |= {each.replace("/", ".").removesuffix(".py") for each in NAMED.findall(text)}
         packages = module.split(".")[:-1]
@@ -59,10 +74,6 @@ class Dependencies:
             package = ".".join(packages[:length])
             found |= {package, f"{package}.conftest"}
         return found & self._files.keys()
-
-    def _name(self, file: Path) -> str:
-        parts = file.relative_to(self._root).with_suffix("").parts
-        return ".".join(parts).removesuffix(".__init__")
 
     @cached_property
     def _imports(self) -> grimp.ImportGraph:
