@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from mockbroker import Cluster
 from tests.console import situations
 from tests.console.conftest import OpenConsole
-from tests.support.browser import violations
+from tests.support.browser import Holding, violations
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.browser
@@ -170,21 +170,6 @@ def test_fields_and_values_are_completed_from_the_schema_and_the_cluster(
     ((rule,),) = [plan["rules"] for plan in orders.faults.plans()]
     assert rule["match"] == {"topic": "orders"}
     assert rule["do"] == {"drop_reply": {"then": "reset"}}
-
-
-class Holding:
-    """Requests of a page that nothing answers before they are let go."""
-
-    def __init__(self) -> None:
-        self.held: list[Route] = []
-
-    def __call__(self, route: Route) -> None:
-        self.held.append(route)
-
-    def let_go(self) -> None:
-        assert self.held
-        for route in self.held:
-            route.continue_()
 
 
 def test_names_that_come_after_the_word_complete_it(orders: Cluster, console: OpenConsole):

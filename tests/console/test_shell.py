@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
 from mockbroker import Cluster
 from tests.console import situations
 from tests.console.conftest import OpenConsole
-from tests.support.browser import violations
+from tests.support.browser import Holding, violations
 
 pytestmark = pytest.mark.browser
 
+TWO_FRAMES = """() => new Promise((drawn) =>
+  requestAnimationFrame(() => requestAnimationFrame(drawn)))"""
 PAGES = ["Cluster", "Timeline", "Groups", "Transactions", "Topics", "Faults", "Audit"]
 
 
@@ -100,3 +104,44 @@ def test_a_page_that_does_not_exist_leads_back(orders: Cluster, console: OpenCon
     assert violations(page) == []
     page.get_by_role("link", name="Go to the cluster").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Cluster")
+
+
+# -- a page that changes while it is used ----------------------------------------------------------
+
+
+def test_what_is_pressed_stays_until_it_is_released(orders: Cluster, console: OpenConsole):
+    network = Holding()
+    page = console(orders, "cluster", routes={"**/v1/network": network})
+    button = page.get_by_role("button", name="Set a config")  # below the network, which grows
+    loading = page.get_by_role("status", name="Loading the network")
+    expect(page.get_by_role("row", name="orders-0")).to_be_visible()
+    expect(loading).to_be_visible()
+    page.get_by_label("Topics with this in their name").focus()  # it loses the focus by the press
+    before = button.bounding_box()
+    assert before is not None
+    page.mouse.move(before["x"] + before["width"] / 2, before["y"] + before["height"] / 2)
+    page.mouse.down()
+    with page.expect_event("requestfinished", lambda request: "/v1/network" in request.url):
+        network.let_go()
+    page.evaluate(TWO_FRAMES)
+    assert button.bounding_box() == before
+    page.mouse.up()
+    expect(page.get_by_role("dialog", name="Set a config")).to_be_visible()
+    expect(loading).to_have_count(0)
+    assert button.bounding_box() != before
+
+
+def test_the_page_follows_a_slider_that_is_held(orders: Cluster, console: OpenConsole):
+    orders.topic("later").create()
+    page = console(orders, "cluster")
+    topics = page.locator(".stat", has_text="Topics").locator(".stat-value")
+    expect(topics).to_have_text("2")
+    slider = page.get_by_label("Journal entry that is shown")
+    expect(slider).to_be_enabled()
+    box = slider.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    expect(page).to_have_url(re.compile(r"at=1$"))
+    expect(topics).to_have_text("1")
+    page.mouse.up()

@@ -116,6 +116,26 @@ class Visits:
         return self.problems
 
 
+class Holding:
+    """Requests of a page that nothing answers before they are let go; later ones go at once."""
+
+    def __init__(self) -> None:
+        self.held: list[Route] = []
+        self.open = False
+
+    def __call__(self, route: Route) -> None:
+        if self.open:
+            route.continue_()
+        else:
+            self.held.append(route)
+
+    def let_go(self) -> None:
+        assert self.held
+        self.open = True
+        for route in self.held:
+            route.continue_()
+
+
 def violations(page: Page, within: str | None = None) -> list[str]:
     """What axe-core objects to on a page, or within a CSS selector: rule, impact and the elements,
     one line for each.

@@ -2,11 +2,13 @@
 //
 // A call gives parsed JSON or throws an ApiError whose text is a sentence. `connection` says
 // whether the admin server and its cluster answer, and whether they want a token.
+//
+// What the server says arrives while nothing is pressed: see press.js.
 
 import { observable } from './observable.js';
+import { released } from './press.js';
 
 const TOKEN = 'mockbroker-token';
-const RETRY_MS = [500, 1_000, 2_000, 5_000];
 
 /**
  * The state of the connection: "ok"; "gone": the admin server does not answer; "silent": it
@@ -76,9 +78,9 @@ function headers(more = {}) {
   return token ? { ...more, authorization: `Bearer ${token}` } : more;
 }
 
-async function problemOf(response) {
+function problemOf(response, text) {
   try {
-    const problem = await response.json();
+    const problem = JSON.parse(text);
     if (problem && typeof problem.detail === 'string') return problem;
   } catch {
     // Not a problem document: the status has to do.
@@ -86,25 +88,16 @@ async function problemOf(response) {
   return { status: response.status, title: response.statusText, detail: `status ${response.status}` };
 }
 
-async function send(url, init) {
-  let response;
+/** The response and its text; null if there is none, or if it breaks off. */
+async function answerOf(url, init) {
   try {
-    response = await fetch(url, { cache: 'no-store', ...init, headers: headers(init.headers) });
-  } catch (error) {
-    if (error.name === 'AbortError') throw error;
-    const detail = 'The admin server does not answer: the cluster has stopped, or its process has died.';
-    report('gone', detail);
-    throw new ApiError({ status: 0, title: 'no answer', detail });
+    const response = await fetch(url, { cache: 'no-store', ...init, headers: headers(init.headers) });
+    return { response, text: await response.text() };
+  } catch {
+    return null;
+  } finally {
+    await released();
   }
-  if (response.ok) {
-    report('ok', '');
-    return response;
-  }
-  const error = new ApiError(await problemOf(response));
-  if (error.status === 401) report('token', error.message);
-  else if (error.status === 503) report('silent', error.message);
-  else report('ok', '');
-  throw error;
 }
 
 async function call(method, url, body) {
@@ -113,9 +106,22 @@ async function call(method, url, body) {
     init.headers = { 'content-type': 'application/json' };
     init.body = JSON.stringify(body);
   }
-  const response = await send(url, init);
+  const answer = await answerOf(url, init);
+  if (answer === null) {
+    const detail = 'The admin server does not answer: the cluster has stopped, or its process has died.';
+    report('gone', detail);
+    throw new ApiError({ status: 0, title: 'no answer', detail });
+  }
+  const { response, text } = answer;
+  if (!response.ok) {
+    const error = new ApiError(problemOf(response, text));
+    if (error.status === 401) report('token', error.message);
+    else if (error.status === 503) report('silent', error.message);
+    else report('ok', '');
+    throw error;
+  }
+  report('ok', '');
   if (response.status === 204) return null;
-  const text = await response.text();
   const json = (response.headers.get('content-type') || '').startsWith('application/json');
   return json ? JSON.parse(text) : text;
 }
@@ -128,61 +134,3 @@ export const post = (path, body = {}) => call('POST', path, body);
 export const patch = (path, body = {}) => call('PATCH', path, body);
 /** DELETE. Throws ApiError. */
 export const del = (path, params) => call('DELETE', urlOf(path, params));
-
-/**
- * Follow a stream of server-sent events by fetch, so that a header has the token. It begins again
- * after the last event when the connection breaks.
- * @param {string} path
- * @param {Object} params `after` is where it begins
- * @param {(event: object) => void} onEntry called with each parsed event
- * @param {(state: 'open'|'waiting'|'gone'|'refused', detail: string) => void} onState
- * @returns {() => void} ends it
- */
-export function stream(path, params, onEntry, onState = () => {}) {
-  const abort = new AbortController();
-  let after = params.after;
-  let tries = 0;
-
-  async function follow() {
-    const response = await send(urlOf(path, { ...params, after }), { signal: abort.signal });
-    onState('open', '');
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    let rest = '';
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      tries = 0;
-      const blocks = (rest + value).split('\n\n');
-      rest = blocks.pop();
-      for (const block of blocks) {
-        const line = block.split('\n').find((each) => each.startsWith('data: '));
-        if (line) {
-          const event = JSON.parse(line.slice(6));
-          after = event.seq;
-          onEntry(event);
-        }
-      }
-    }
-  }
-
-  async function run() {
-    while (!abort.signal.aborted) {
-      try {
-        await follow();
-        onState('waiting', 'The stream has ended; it begins again.');
-      } catch (error) {
-        if (abort.signal.aborted) return;
-        if (error.status === 401 || error.status === 409) {
-          onState('refused', error.message);
-          return;
-        }
-        onState(error.status ? 'waiting' : 'gone', error.message);
-      }
-      const wait = RETRY_MS[Math.min(tries++, RETRY_MS.length - 1)];
-      await new Promise((done) => setTimeout(done, wait));
-    }
-  }
-
-  run();
-  return () => abort.abort();
-}
