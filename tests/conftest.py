@@ -17,6 +17,8 @@ from tests.support.maven import CACHE
 
 # What tests have fetched, and the programs that they start, is kept in the checkout.
 os.environ.setdefault("MOCKBROKER_CACHE", str(CACHE))
+# Tests start pytest elsewhere, without the options of this project: see its `addopts`.
+os.environ["PYTEST_ADDOPTS"] = f"{os.environ.get('PYTEST_ADDOPTS', '')} -p no:schemathesis".strip()
 
 # A randomised failure prints the blob that replays it; two busy cores make deadlines meaningless.
 # CI tries the same examples each time, so that a change is judged by what it changed; everybody's

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.lint import ROOT
+from tests.support.bare_pytest import only
 
 FLAKY = """
 from pathlib import Path
@@ -33,7 +35,13 @@ def run(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
         *([] if str(directory) in options else [str(directory / "test_it.py")]),
     ]
     return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+        command,
+        cwd=ROOT,
+        env=os.environ | only("mockbroker_fixtures.plugin"),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
 
 

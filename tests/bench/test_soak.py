@@ -35,4 +35,4 @@ def test_a_cluster_stands_clients_and_faults(tmp_path: Path) -> None:
     They pause for long, so that other tests go on beside them.
     """
     said: list[str] = []
-    assert soaked(3.0, 1, tmp_path, said.append, pause_s=1.0) == [], said
+    assert soaked(3.0, 1, tmp_path, said.append, pause_s=2.0) == [], said

@@ -8,8 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.house.lint import ROOT
+from tests.support.bare_pytest import only
 
 pytest_plugins = ["pytester"]
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"PYTHONPATH": str(ROOT), **only()}.items():
+        monkeypatch.setenv(name, value)
+
 
 CONFTEST = """
 from tests.support.leftovers import LeftFiles, LeftThreads
@@ -34,12 +42,10 @@ def test_it_makes_none():
 @pytest.mark.parametrize(("prefix", "code"), [("mockbroker-audit-", 1), ("java-", 0)])
 def test_only_files_of_ours_fail_the_run(
     pytester: pytest.Pytester,
-    monkeypatch: pytest.MonkeyPatch,
     workers: str,
     prefix: str,
     code: int,
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(TESTS.format(prefix=prefix))
     result = pytester.runpytest_subprocess("-rP", "-n", workers, "-p", "no:cacheprovider")
@@ -81,9 +87,8 @@ def test_it_starts_none():
     [("0", "a client", 1), ("2", "a client", 1), ("2", "Trio thread 7", 0)],
 )
 def test_a_thread_that_outlives_the_fixtures_fails_the_run(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str, name: str, code: int
+    pytester: pytest.Pytester, workers: str, name: str, code: int
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(test_threads=THREADS.format(name=name))
     result = pytester.runpytest_subprocess("-n", workers, "-p", "no:cacheprovider")
@@ -111,9 +116,8 @@ def test_it_starts_a_thread():
 
 @pytest.mark.parametrize(("folder", "code"), [("py4j", 0), ("py4", 1)])
 def test_threads_of_the_gateway_to_spark_may_last(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, folder: str, code: int
+    pytester: pytest.Pytester, folder: str, code: int
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(test_threads=LASTING.format(folder=folder))
     result = pytester.runpytest_subprocess("-n", "0", "-p", "no:cacheprovider")

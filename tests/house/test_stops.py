@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.house.lint import ROOT
+from tests.support.bare_pytest import only
 from tests.support.stops import STOP_S
 
 pytest_plugins = ["pytester"]
@@ -77,8 +78,9 @@ def stops_of(pytester: pytest.Pytester, source: str, *options: str) -> tuple[lis
 
 
 @pytest.fixture(autouse=True)
-def path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"PYTHONPATH": str(ROOT), **only()}.items():
+        monkeypatch.setenv(name, value)
 
 
 def with_seed(seed: int) -> tuple[str, ...]:
