@@ -131,7 +131,7 @@ def _answer_later(
     parked: Parked[ShareFetchResponse] = Parked()
     answer = partial(parked.complete, ShareFetchResponse(error_code=error))
     timers = ctx.cluster.runtime.timers
-    timers.call_at_request_timeout(ctx.now_ms + max(request.max_wait_ms, 0), answer)
+    timers.call_at(ctx.now_ms + max(request.max_wait_ms, 0), answer)
     return parked
 
 
@@ -396,7 +396,7 @@ class DelayedShareFetch(DelayedOperation):
         for share in self._shares.values():
             keys += (share, share.partition)
         timers = self._ctx.cluster.runtime.timers
-        self.watch(keys, timers.call_at_request_timeout, self._ctx.now_ms + wait_ms)
+        self.watch(keys, timers.call_at, self._ctx.now_ms + wait_ms)
         return False
 
     def try_complete(self, changed: Partition) -> None:

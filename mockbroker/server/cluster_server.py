@@ -171,6 +171,7 @@ class ClusterServer:
             self._network,
             self._connect,
             self.stats,
+            self.timekeeper.requests,
             self._trace,
             self.config.listener_configs,
         )

@@ -37,7 +37,8 @@ class ClockChange(msgspec.Struct, frozen=True):
 
     `only` advances the time of one part of the cluster: "retention", "compaction", "groups",
     "group:ID", "locks" or "transactions". With `extend_sessions`, the sessions of connected
-    members are extended by the time of the advance, and do not expire.
+    members are extended by the time of the advance, and do not expire. What clients send
+    meanwhile is served after the advance.
     """
 
     freeze: bool | None = None

@@ -46,8 +46,8 @@ class DelayedOperation(ABC):
     ) -> None:
         """Wait for a change of `keys`, until `deadline_ms` (ms since the epoch).
 
-        `set_timer` is the `call_at` or the `call_at_request_timeout` of a timer heap.
-        `try_complete` first runs after a change.
+        `set_timer` is the `call_at` of a timer heap or a clock domain. `try_complete` first runs
+        after a change.
         """
         self.watch_instead(keys)
         self._timer = set_timer(deadline_ms, self.expire)

@@ -97,7 +97,6 @@ class TimerHeap:
         "_seq",
         "_soon",
         "_sweep_above",
-        "advance_target_ms",
         "left_in_turn",
         "on_earlier",
     )
@@ -107,8 +106,6 @@ class TimerHeap:
         self._heap: list[tuple[int, int, Timer]] = []
         self._sweep_above = SWEEP_MIN
         self._seq = 0
-        # During an advance of the clock: its target. Timeouts of clients' requests wait for it.
-        self.advance_target_ms = 0
         self._soon: deque[Callable[[], None]] = deque()
         self.left_in_turn = 0  # how many timers may still run in this turn
         # Called when a new timer is the earliest, so that the timekeeper can wake up for it.
@@ -137,14 +134,6 @@ class TimerHeap:
         self._heap[:] = [entry for entry in self._heap if entry[2].callback is not None]
         heapify(self._heap)
         self._sweep_above = max(SWEEP_MIN, 2 * len(self._heap))
-
-    def call_at_request_timeout(self, deadline_ms: int, callback: Callable[[], None]) -> Timer:
-        """The same for the timeout of a client's request, such as a long poll.
-
-        During an advance of the clock the timeout is not before the target, because a client that
-        polls each half second would add timers without end.
-        """
-        return self.call_at(max(deadline_ms, self.advance_target_ms), callback)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Run `callback` in a turn of its own at any time, also with a frozen clock.

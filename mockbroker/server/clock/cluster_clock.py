@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import trio
 
 from mockbroker.core.timing.clock_domains import ClockDomain
 from mockbroker.core.timing.timers import TIMERS_PER_TURN, TimerHeap
 from mockbroker.server.clock.adjustable_clock import AdjustableClock, advance
+from mockbroker.server.network.pause_gate import PauseGate
 
 # A sleep that ends slightly early would spin once more; a hundredth of a millisecond prevents it.
 _ROUNDING_S = 1e-5
@@ -48,9 +50,13 @@ class ClusterClock:
 
 
 class Timekeeper:
-    """The one task that sleeps for all timers of the core, and advances of the clock."""
+    """The one task that sleeps for all timers of the core, and advances of the clock.
 
-    __slots__ = ("_clock", "_extend_sessions", "_heap", "_sleep")
+    For clients an advance is one moment, as long as it takes: their own clocks do not move. What
+    they send meanwhile waits at the gate `requests` until no advance goes on.
+    """
+
+    __slots__ = ("_advances", "_clock", "_extend_sessions", "_heap", "_sleep", "requests")
 
     def __init__(
         self,
@@ -63,6 +69,8 @@ class Timekeeper:
         self._clock = clock
         self._extend_sessions = extend_sessions
         self._sleep: trio.CancelScope | None = None
+        self._advances = 0
+        self.requests = PauseGate()
         heap.on_earlier = self._wake_earlier
 
     def _wake_earlier(self) -> None:
@@ -95,25 +103,21 @@ class Timekeeper:
         connected members are extended by the time of the advance. Raises ValueError for a negative
         step and RuntimeError if the run's clock is not an AdjustableClock.
         """
-        from trio.testing import wait_all_tasks_blocked  # imports pytest too, so only when used
-
         clock = adjustable_clock()
-        if extend_sessions and self._extend_sessions is not None and milliseconds > 0:
-            await _extend(self._extend_sessions, milliseconds)
-        target_ms = self._heap.advance_target_ms = self._clock.now_ms() + milliseconds
+        async with self._moment() as settle:
+            if extend_sessions and self._extend_sessions is not None and milliseconds > 0:
+                self._extend_sessions(milliseconds)
+            target_ms = self._clock.now_ms() + milliseconds
 
-        def next_deadline() -> float | None:
-            # Compared in milliseconds: `trio_time` of the last deadline lies a little behind the
-            # target where the clock is frozen at the beginning of a millisecond.
-            deadline_ms = self._heap.deadline_ms()
-            if deadline_ms is None or deadline_ms > target_ms:
-                return None
-            return self._clock.trio_time(deadline_ms)
+            def next_deadline() -> float | None:
+                # Compared in milliseconds: `trio_time` of the last deadline lies a little behind
+                # the target where the clock is frozen at the beginning of a millisecond.
+                deadline_ms = self._heap.deadline_ms()
+                if deadline_ms is None or deadline_ms > target_ms:
+                    return None
+                return self._clock.trio_time(deadline_ms)
 
-        try:
-            await advance(clock, milliseconds / 1000, next_deadline, wait_all_tasks_blocked)
-        finally:
-            self._heap.advance_target_ms = 0
+            await advance(clock, milliseconds / 1000, next_deadline, settle)
 
     async def advance_domain(
         self, domain: ClockDomain, milliseconds: int, *, extend_sessions: bool = True
@@ -123,29 +127,40 @@ class Timekeeper:
         The run's clock does not move, so it may be of any kind. Raises ValueError for a negative
         step.
         """
-        from trio.testing import wait_all_tasks_blocked
-
         if milliseconds < 0:
             raise ValueError(f"a clock moves forward: {milliseconds} ms")
-        if extend_sessions and milliseconds > 0:
-            await _extend(domain.extend_connected_sessions, milliseconds)
-        target_ms = domain.now_ms() + milliseconds
-        while True:
-            await wait_all_tasks_blocked()
-            deadline_ms = domain.deadline_ms()
-            if deadline_ms is None or deadline_ms > target_ms:
-                break
-            domain.jump_to(deadline_ms)
-        domain.jump_to(target_ms)
+        async with self._moment() as settle:
+            if extend_sessions and milliseconds > 0:
+                domain.extend_connected_sessions(milliseconds)
+            target_ms = domain.now_ms() + milliseconds
+            while True:
+                await settle()
+                deadline_ms = domain.deadline_ms()
+                if deadline_ms is None or deadline_ms > target_ms:
+                    break
+                domain.jump_to(deadline_ms)
+            domain.jump_to(target_ms)
+            await settle()
+
+    @asynccontextmanager
+    async def _moment(self) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+        """Serve what clients have sent before and after, but nothing meanwhile.
+
+        Before, brokers also notice closed connections. Gives what waits until all tasks are at
+        rest.
+        """
+        from trio.testing import wait_all_tasks_blocked  # imports pytest too, so only when used
+
         await wait_all_tasks_blocked()
-
-
-async def _extend(extend_sessions: Callable[[int], None], milliseconds: int) -> None:
-    """Extend the sessions of connected members, after brokers have noticed closed connections."""
-    from trio.testing import wait_all_tasks_blocked
-
-    await wait_all_tasks_blocked()
-    extend_sessions(milliseconds)
+        self._advances += 1
+        self.requests.close()
+        try:
+            yield wait_all_tasks_blocked
+        finally:
+            self._advances -= 1
+            if self._advances == 0:
+                self.requests.open()
+        await wait_all_tasks_blocked()
 
 
 def adjustable_clock() -> AdjustableClock:

@@ -90,6 +90,7 @@ class Connection(FrameReader):
         "_listener",
         "_mute_ms",
         "_now_ms",
+        "_requests",
         "_response_bytes_max",
         "_routes",
         "_scope",
@@ -122,6 +123,7 @@ class Connection(FrameReader):
         self._accepted = accepted
         self._trace = server.trace
         self.gate = server.gate
+        self._requests = server.requests
         self._closed_by_client = False  # while nothing was read
         self.is_over = False  # the last response is sent; nothing more is read
         self._journal = cluster.runtime.journal
@@ -198,8 +200,8 @@ class Connection(FrameReader):
             frame = self._next_frame()
             if frame is None and (frame := await self._read_frame()) is None:
                 return "closed by the client"
-            if self.gate.shut:
-                await self.gate.wait()
+            if self.gate.shut or self._requests.shut:
+                await self._wait_at_gates()
             if self._journal is not None and self._journal.readers.full:
                 await self._wait_for_room(self._journal)
             now_ms = self.active_ms = self._now_ms()
@@ -234,6 +236,11 @@ class Connection(FrameReader):
         self.parked = False
         self.active_ms = self._now_ms()
         return rest
+
+    async def _wait_at_gates(self) -> None:
+        while self.gate.shut or self._requests.shut:
+            await self.gate.wait()
+            await self._requests.wait()
 
     async def _wait_for_room(self, journal: Journal) -> None:
         """Delay the request until the journal's readers have made room."""
@@ -473,8 +480,8 @@ class Connection(FrameReader):
         frame = await self._frame_within(within_ms)
         if frame is None:
             return True
-        if self.gate.shut:
-            await self.gate.wait()
+        if self.gate.shut or self._requests.shut:
+            await self._wait_at_gates()
         await self._run_late_timers()
         answer = self.serve(frame)
         self._give_memory()

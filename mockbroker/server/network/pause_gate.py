@@ -1,4 +1,4 @@
-"""A gate at which tasks wait, of a paused broker or of one that accepts no connection."""
+"""A gate at which tasks wait: of a paused broker, of one that accepts no connection, of a clock."""
 
 from __future__ import annotations
 

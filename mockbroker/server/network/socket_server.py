@@ -72,7 +72,7 @@ Connect = Callable[
 class SocketServer:
     """The ports and connections of one broker. Its methods are called in the cluster's run.
 
-    Its connections use `cluster`, `broker`, `gate`, `stats` and `trace`.
+    Its connections use `cluster`, `broker`, `gate`, `requests`, `stats` and `trace`.
     """
 
     def __init__(
@@ -83,12 +83,14 @@ class SocketServer:
         network: ListenerNetwork,
         connect: Connect,
         stats: Stats,
+        requests: PauseGate,
         trace: Trace | None,
         listener_configs: Callable[[ListenerSpec], Mapping[str, ConfigValue]],
     ) -> None:
         self.cluster = cluster
         self.broker = broker
         self.gate = PauseGate()  # shut while the broker is paused: nothing is read or answered
+        self.requests = requests  # shut while the clock is advanced: nothing is served
         self._quotas = ConnectionQuotas(cluster, broker.node_id, stats)
         for listener in listeners:
             self._quotas.add_listener(listener, listener_configs(listener))

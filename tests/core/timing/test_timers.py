@@ -74,19 +74,6 @@ def test_timers_set_by_a_timer_run_in_the_same_turn_if_they_are_due():
     assert ran == [2]
 
 
-def test_patience_lasts_as_long_as_the_clock_is_moved_on():
-    heap = TimerHeap()
-    ended: list[str] = []
-    heap.call_at_request_timeout(10, lambda: ended.append("before"))
-    heap.advance_target_ms = 1_000
-    heap.call_at_request_timeout(20, lambda: ended.append("on the way"))
-    heap.call_at(30, lambda: ended.append("a timer"))
-    heap.run_due(999)
-    assert ended == ["before", "a timer"]
-    heap.run_due(1_000)
-    assert ended == ["before", "a timer", "on the way"]
-
-
 def test_nobody_is_called_while_the_process_stands_still_and_everybody_due_afterwards():
     heap, called, paused = TimerHeap(), [], [True]
     timers = DueTimers(lambda: paused[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 import trio
@@ -104,21 +105,30 @@ def joined_member(kafka: Cluster) -> tuple[Connection, JoinGroupResponse]:
     return connection, joined
 
 
+def heartbeat_of(joined: JoinGroupResponse) -> HeartbeatRequest:
+    return HeartbeatRequest(
+        group_id="readers", generation_id=joined.generation_id, member_id=joined.member_id
+    )
+
+
+def when_it_is_later(kafka: Cluster, by_ms: int, call: Callable[[], None]) -> None:
+    """Call this when so many ms have passed for the group."""
+
+    def set_timer(cluster: CoreCluster) -> None:
+        times = cluster.clock_domains.of_group("readers")
+        times.call_at(times.now_ms() + by_ms, call)
+
+    kafka.call(set_timer)
+
+
 @pytest.mark.parametrize("only", [None, "groups"])
 def test_a_member_that_is_heard_on_the_way_is_spared_no_less(only: str | None) -> None:
     """Its heartbeat does not cut short what it was granted; nor does its connection grow idle."""
     with Cluster(brokers=1, topics={"orders": 2}) as kafka:
         kafka.clock.freeze()
         member, joined = joined_member(kafka)
-        beat = HeartbeatRequest(
-            group_id="readers", generation_id=joined.generation_id, member_id=joined.member_id
-        )
-
-        def beat_on_the_way(cluster: CoreCluster) -> None:
-            times = cluster.clock_domains.of_group("readers")
-            times.call_at(times.now_ms() + HALF_AN_HOUR_MS, lambda: member.write(beat, 3))
-
-        kafka.call(beat_on_the_way)
+        beat = heartbeat_of(joined)
+        when_it_is_later(kafka, HALF_AN_HOUR_MS, lambda: member.write(beat, 3))
         kafka.clock.advance("2h", only=only)
         assert member.read(ApiKey.HEARTBEAT, 3).error_code == ErrorCode.NONE
         assert group_members(kafka) == ["raw"]
@@ -169,6 +179,20 @@ def test_sessions_expire_without_extend_sessions() -> None:
         assert group_members(kafka) == []
         kafka.clock.thaw()
         client.close()
+
+
+@pytest.mark.parametrize("only", [None, "groups"])
+def test_a_member_that_is_heard_on_the_way_expires_no_less(only: str | None) -> None:
+    """For clients, an advance is one moment: what they send meanwhile is served after it."""
+    with Cluster(brokers=1, topics={"orders": 2}) as kafka:
+        kafka.clock.freeze()
+        member, joined = joined_member(kafka)
+        beat = heartbeat_of(joined)
+        when_it_is_later(kafka, 30_000, lambda: member.write(beat, 3))
+        kafka.clock.advance("46s", only=only, extend_sessions=False)
+        assert member.read(ApiKey.HEARTBEAT, 3).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+        assert group_members(kafka) == []
+        member.close()
 
 
 @pytest.mark.parametrize(
