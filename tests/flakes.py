@@ -4,7 +4,8 @@ Each run has the tests in parallel, with twice as many workers as there are core
 compete. All tests run, the slow ones too, unless `--marked 'not slow'` or another expression of
 markers selects some. Prints each test that failed, with its message, and in how many runs; the exit
 code is 1 if there is one. A run that fails without a test, because threads or files are left, is
-told as well, and counts for no file. What failed tests leave is in build/flakes/.
+told as well, and counts for no file. What pytest prints, and what failed tests leave, is in
+build/flakes/.
 
 With `--stops`, tests are also stopped at lines of their code, at others in each run:
 tests/support/stops.py.
@@ -176,10 +177,13 @@ def run_once(arguments: argparse.Namespace, number: int, names: list[str]) -> Ou
         *(("-p", "tests.support.stops", f"--stops={number}") if arguments.stops else ()),
         *names,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    output = folder / "output.txt"
+    with output.open("w", encoding="utf-8") as file:
+        done = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, check=False)
+    end = output.read_text(encoding="utf-8", errors="replace")[-MESSAGE_CHARS_MAX:]
     if not report.exists():
-        raise SystemExit(f"no report: {done.stdout[-2000:]}{done.stderr[-2000:]}")
-    error = f"exit code {done.returncode}: {done.stdout[-MESSAGE_CHARS_MAX:]}"
+        raise SystemExit(f"no report: {end}")
+    error = f"exit code {done.returncode}: {end}"
     try:
         outcome = outcome_of(report, names)
     except KeyError:  # a module that could not be imported

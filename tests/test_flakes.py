@@ -158,3 +158,5 @@ def test_a_run_that_fails_without_a_test_is_told(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "  no test, but the run failed: exit code 1: " in done.stdout
     assert "2 runs failed without a test, and do not count" in done.stdout.splitlines()
+    for number in (1, 2):
+        assert "1 passed" in (tmp_path / "runs" / f"run-{number}" / "output.txt").read_text()
