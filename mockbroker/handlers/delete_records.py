@@ -93,7 +93,7 @@ def _delete(
     if not waiting:
         return response
     delayed = DelayedDeleteRecords(ctx.broker.node_id, response, waiting)
-    delayed.start(ctx.cluster.runtime.timers.call_at, ctx.now_ms + request.timeout_ms)
+    delayed.start(ctx.cluster.runtime.timers, ctx.now_ms + request.timeout_ms)
     return (yield from settled(delayed.reply))
 
 

@@ -170,7 +170,7 @@ class DelayedFetch(DelayedOperation):
             self._context.session.waiting[self] = None
         self.watch(
             self._targets,
-            self._ctx.cluster.runtime.timers.call_at,
+            self._ctx.cluster.runtime.timers,
             self._ctx.now_ms + self._request.max_wait_ms,
         )
         return self.reply

@@ -300,7 +300,7 @@ def _answer(
         return CLOSE_CONNECTION if failed else NO_RESPONSE
     if waiting:
         delayed = DelayedProduce(ctx, response, waiting, hints)
-        delayed.start(ctx.cluster.runtime.timers.call_at, ctx.now_ms + request.timeout_ms)
+        delayed.start(ctx.cluster.runtime.timers, ctx.now_ms + request.timeout_ms)
         return delayed.reply
     if failed:
         response.node_endpoints = hints.endpoints(NodeEndpoint)

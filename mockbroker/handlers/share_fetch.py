@@ -396,7 +396,7 @@ class DelayedShareFetch(DelayedOperation):
         for share in self._shares.values():
             keys += (share, share.partition)
         timers = self._ctx.cluster.runtime.timers
-        self.watch(keys, timers.call_at, self._ctx.now_ms + wait_ms)
+        self.watch(keys, timers, self._ctx.now_ms + wait_ms)
         return False
 
     def try_complete(self, changed: Partition) -> None:

@@ -43,8 +43,8 @@ class AsyncClock(AsyncHandle):
 
         The sessions of connected group members are extended, as if the members had sent their
         heartbeats; with `extend_sessions=False` they expire. What clients send meanwhile is served
-        after the advance. Returns once the cluster is at rest.
-        Raises ValidationError for a negative duration, an unknown part or group.
+        after the advance. Returns once the cluster is at rest. Raises ValidationError for a
+        negative duration, an unknown part or group.
         """
         body: dict[str, object] = {"advance_ms": duration, "extend_sessions": extend_sessions}
         if only is not None:

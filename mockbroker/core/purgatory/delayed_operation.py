@@ -10,12 +10,12 @@ Source: org.apache.kafka.server.purgatory.DelayedOperation, DelayedOperationPurg
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from mockbroker.core.replication.partition import Partition
-    from mockbroker.core.timing.timers import Timer
+    from mockbroker.core.timing.timers import Timer, TimerHeap
 
 
 class Watchable(Protocol):
@@ -38,19 +38,13 @@ class DelayedOperation(ABC):
         self._keys: Collection[Watchable] = ()
         self._timer: Timer | None = None
 
-    def watch(
-        self,
-        keys: Collection[Watchable],
-        set_timer: Callable[[int, Callable[[], None]], Timer],
-        deadline_ms: int,
-    ) -> None:
+    def watch(self, keys: Collection[Watchable], timers: TimerHeap, deadline_ms: int) -> None:
         """Wait for a change of `keys`, until `deadline_ms` (ms since the epoch).
 
-        `set_timer` is the `call_at` of a timer heap or a clock domain. `try_complete` first runs
-        after a change.
+        `try_complete` first runs after a change.
         """
         self.watch_instead(keys)
-        self._timer = set_timer(deadline_ms, self.expire)
+        self._timer = timers.call_at(deadline_ms, self.expire)
 
     def watch_instead(self, keys: Collection[Watchable]) -> None:
         """Wait for a change of these keys in place of the former ones."""

@@ -15,10 +15,8 @@ from mockbroker.core.purgatory.delayed_operation import DelayedOperation
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mockbroker.core.replication.partition import Partition
-    from mockbroker.core.timing.timers import Timer
+    from mockbroker.core.timing.timers import TimerHeap
 
 REQUEST_TIMED_OUT = int(ErrorCode.REQUEST_TIMED_OUT)
 
@@ -42,13 +40,11 @@ class DelayedReplication(DelayedOperation, Generic[W]):
         super().__init__()
         self._waiting = waiting
 
-    def start(
-        self, set_timer: Callable[[int, Callable[[], None]], Timer], deadline_ms: int
-    ) -> None:
+    def start(self, timers: TimerHeap, deadline_ms: int) -> None:
         """Wait for the partitions until `deadline_ms`; without partitions, complete now."""
         if self._waiting:
             keys = dict.fromkeys(each.partition for each in self._waiting)
-            self.watch(keys, set_timer, deadline_ms)
+            self.watch(keys, timers, deadline_ms)
         else:
             self.force_complete()
 

@@ -65,7 +65,7 @@ def write_markers(
     for key in partitions:
         write.append(key)
     deadline_ms = runtime.now_ms() + configs.get_int("request.timeout.ms")
-    write.start(runtime.timers.call_at, deadline_ms)
+    write.start(runtime.timers, deadline_ms)
 
 
 class MarkerPartitionStatus(NamedTuple):

@@ -1,4 +1,4 @@
-"""A gate at which tasks wait: of a paused broker, of one that accepts no connection, of a clock."""
+"""A gate at which tasks wait: while a broker is paused, accepts no connection, or time advances."""
 
 from __future__ import annotations
 
