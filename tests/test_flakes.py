@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.lint import ROOT
-from tests.support.bare_pytest import only
+from tests.support.bare_pytest import use_only
 
 FLAKY = """
 from pathlib import Path
@@ -27,6 +26,11 @@ def test_it_always_passes():
 """
 
 
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_only(monkeypatch, "mockbroker_fixtures.plugin")
+
+
 def run(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
     (directory / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow: some here\n")
     command = [
@@ -35,13 +39,7 @@ def run(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
         *([] if str(directory) in options else [str(directory / "test_it.py")]),
     ]
     return subprocess.run(
-        command,
-        cwd=ROOT,
-        env=os.environ | only("mockbroker_fixtures.plugin"),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
     )
 
 

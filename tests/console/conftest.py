@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from mockbroker import Cluster, TopicSpec
 from tests.support.browser import Visits, chromium
@@ -19,6 +19,11 @@ OpenConsole = Callable[..., Page]
 
 # A test's cluster may end before its page does.
 GONE = "net::ERR_(CONNECTION|EMPTY|INCOMPLETE)"
+
+
+def stat(page: Page, label: str) -> Locator:
+    """A number at the top of the page of the cluster."""
+    return page.locator(".stat").filter(has_text=label).locator(".stat-value")
 
 
 @pytest.fixture(scope="module")

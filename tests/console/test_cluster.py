@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from mockbroker import Cluster
 from tests.console import situations
-from tests.console.conftest import OpenConsole
+from tests.console.conftest import OpenConsole, stat
 from tests.support.browser import violations
 from tests.support.waiting import wait_until
 
@@ -22,10 +22,6 @@ def broker(page: Page, node_id: int) -> Locator:
 def row_of(page: Page, partition: str) -> Locator:
     table = page.get_by_role("table", name="Partitions")
     return table.get_by_role("row").filter(has_text=partition)
-
-
-def stat(page: Page, label: str) -> Locator:
-    return page.locator(".stat").filter(has_text=label).locator(".stat-value")
 
 
 # -- brokers ---------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from playwright.sync_api import CDPSession, Page, expect
 
 from mockbroker import Cluster, TopicSpec
 from tests.console.conftest import OpenConsole
+from tests.support.browser import wait_until_drawn
 
 pytestmark = pytest.mark.browser
 
@@ -76,13 +77,6 @@ class Meter:
         return max(1.0, median(took[1:]) / REFERENCE_MS)  # the first one compiles it
 
 
-def settled(page: Page) -> None:
-    """Two frames have been drawn."""
-    page.evaluate(
-        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
-    )
-
-
 @pytest.mark.parametrize("place", ["cluster", "topics", "groups", "groups/group-250"])
 def test_the_first_paint_of_a_page_takes_less_than_a_second(
     large: Cluster, console: OpenConsole, place: str
@@ -110,12 +104,12 @@ def test_an_interaction_takes_less_than_a_tenth_of_a_second(
     rows = page.locator("main tbody tr[tabindex]")
     expect(rows.first).to_be_visible()
     box = page.locator("main .tablebox").last
-    settled(page)
+    wait_until_drawn(page)
     meter = Meter(page)
     least: dict[str, float] = {}
 
     def measured(name: str) -> None:
-        settled(page)
+        wait_until_drawn(page)
         least[name] = min(meter.since(), least.get(name, inf))
 
     def interact() -> None:
@@ -133,7 +127,7 @@ def test_an_interaction_takes_less_than_a_tenth_of_a_second(
         measured("keys")
         page.keyboard.press("Escape")
         page.get_by_label(label).fill("")
-        settled(page)
+        wait_until_drawn(page)
 
     for _ in range(ROUNDS):
         interact()

@@ -9,13 +9,11 @@ from playwright.sync_api import expect
 
 from mockbroker import Cluster
 from tests.console import situations
-from tests.console.conftest import OpenConsole
-from tests.support.browser import Holding, violations
+from tests.console.conftest import OpenConsole, stat
+from tests.support.browser import Holding, violations, wait_until_drawn
 
 pytestmark = pytest.mark.browser
 
-TWO_FRAMES = """() => new Promise((drawn) =>
-  requestAnimationFrame(() => requestAnimationFrame(drawn)))"""
 PAGES = ["Cluster", "Timeline", "Groups", "Transactions", "Topics", "Faults", "Audit"]
 
 
@@ -123,7 +121,7 @@ def test_what_is_pressed_stays_until_it_is_released(orders: Cluster, console: Op
     page.mouse.down()
     with page.expect_event("requestfinished", lambda request: "/v1/network" in request.url):
         network.let_go()
-    page.evaluate(TWO_FRAMES)
+    wait_until_drawn(page)
     assert button.bounding_box() == before
     page.mouse.up()
     expect(page.get_by_role("dialog", name="Set a config")).to_be_visible()
@@ -134,7 +132,7 @@ def test_what_is_pressed_stays_until_it_is_released(orders: Cluster, console: Op
 def test_the_page_follows_a_slider_that_is_held(orders: Cluster, console: OpenConsole):
     orders.topic("later").create()
     page = console(orders, "cluster")
-    topics = page.locator(".stat", has_text="Topics").locator(".stat-value")
+    topics = stat(page, "Topics")
     expect(topics).to_have_text("2")
     slider = page.get_by_label("Journal entry that is shown")
     expect(slider).to_be_enabled()

@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.lint import ROOT
-from tests.support.bare_pytest import only
+from tests.support.bare_pytest import use_only
 
 pytest_plugins = ["pytester"]
 
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"PYTHONPATH": str(ROOT), **only()}.items():
-        monkeypatch.setenv(name, value)
+    use_only(monkeypatch)
 
 
 CONFTEST = """

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.support.bare_pytest import only
+from tests.support.bare_pytest import use_only
 from tests.support.sharing import DURATIONS, SPREAD_OVER_S, longest_first, unit_of
 
 pytest_plugins = ["pytester"]
@@ -26,8 +26,7 @@ PLUGIN = """
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A scratch project of three modules; the first tests of two are the group `together`."""
-    for name, value in only().items():
-        monkeypatch.setenv(name, value)
+    use_only(monkeypatch)
     pytester.makeconftest(PLUGIN)
     plain = "def test_1(): pass\ndef test_2(): pass"
     grouped = f"import pytest\n@pytest.mark.xdist_group('together')\n{plain}"

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from tests.house.lint import ROOT
-from tests.support.bare_pytest import only
+from tests.support.bare_pytest import use_only
 from tests.support.stops import STOP_S
 
 pytest_plugins = ["pytester"]
@@ -79,8 +78,7 @@ def stops_of(pytester: pytest.Pytester, source: str, *options: str) -> tuple[lis
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"PYTHONPATH": str(ROOT), **only()}.items():
-        monkeypatch.setenv(name, value)
+    use_only(monkeypatch)
 
 
 def with_seed(seed: int) -> tuple[str, ...]:

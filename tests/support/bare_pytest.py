@@ -1,11 +1,17 @@
-"""The environment of a pytest that a test starts to look at the tests' own tools."""
+"""A pytest that a test starts to look at the tests' own tools."""
 
 from __future__ import annotations
 
+import pytest
 
-def only(*plugins: str) -> dict[str, str]:
-    """These plugins and no other that is installed: to import them all takes most of its time."""
-    return {
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        "PYTEST_PLUGINS": ",".join(["xdist.plugin", *plugins]),
-    }
+from tests.house.lint import ROOT
+
+
+def use_only(monkeypatch: pytest.MonkeyPatch, *plugins: str) -> None:
+    """Processes of pytest find the tests' modules, and load pytest-xdist and these plugins alone.
+
+    To import all that are installed takes most of their time.
+    """
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", ",".join(["xdist.plugin", *plugins]))

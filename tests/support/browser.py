@@ -136,6 +136,13 @@ class Holding:
             route.continue_()
 
 
+def wait_until_drawn(page: Page) -> None:
+    """Wait until the browser has drawn two frames."""
+    page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )
+
+
 def violations(page: Page, within: str | None = None) -> list[str]:
     """What axe-core objects to on a page, or within a CSS selector: rule, impact and the elements,
     one line for each.

@@ -46,7 +46,7 @@ def partitions(cluster: Cluster) -> list[Partition]:
 @pytest.fixture
 def operation(cluster: Cluster, partitions: list[Partition]) -> Until:
     operation = Until()
-    operation.watch(partitions, cluster.runtime.timers.call_at, DEADLINE_MS)
+    operation.watch(partitions, cluster.runtime.timers, DEADLINE_MS)
     return operation
 
 
@@ -119,6 +119,6 @@ def test_it_does_not_look_again_in_the_round_in_which_another_watcher_completes_
             completed.force_complete()
 
     partitions[0].watch(Forcing())
-    completed.watch(partitions[:1], cluster.runtime.timers.call_at, DEADLINE_MS)
+    completed.watch(partitions[:1], cluster.runtime.timers, DEADLINE_MS)
     partitions[0].notify()
     assert completed.calls == ["complete"]

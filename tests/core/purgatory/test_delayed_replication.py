@@ -53,13 +53,13 @@ def partitions(cluster: Cluster) -> list[Partition]:
 def operation(cluster: Cluster, partitions: list[Partition]) -> Verdicts:
     first, second = partitions
     operation = Verdicts([Waits(first, "a"), Waits(first, "b"), Waits(second, "c")])
-    operation.start(cluster.runtime.timers.call_at, DEADLINE_MS)
+    operation.start(cluster.runtime.timers, DEADLINE_MS)
     return operation
 
 
 def test_without_a_partition_to_wait_for_it_completes_at_once(cluster: Cluster) -> None:
     operation = Verdicts([])
-    operation.start(cluster.runtime.timers.call_at, DEADLINE_MS)
+    operation.start(cluster.runtime.timers, DEADLINE_MS)
     assert operation.completed == 1
     assert cluster.runtime.timers.deadline_ms() is None
 
