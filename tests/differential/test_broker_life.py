@@ -61,6 +61,7 @@ from mockbroker_protocol.messages.produce import (
 )
 from mockbroker_protocol.messages.unregister_broker import UnregisterBrokerRequest
 from mockbroker_protocol.records import Record, build_batch
+from tests.support.killed_nodes import NOTICED
 from tests.support.real_kafka import SEVERAL_NODES, RealKafka
 from tests.support.waiting import wait_until
 
@@ -73,10 +74,7 @@ TOPICS = {
     "turned": ([3, 1, 2], 2),
     "moving": ([1, 2], 1),
 }
-SESSION = {
-    "replica.lag.time.max.ms": "3000",
-    "broker.session.timeout.ms": "3000",
-    "broker.heartbeat.interval.ms": "500",
+LIFE = NOTICED | {
     "log.retention.ms": "-1",  # the records are as old as can be, and a busy machine takes its time
 }
 PREFERRED, UNCLEAN = 0, 1
@@ -141,7 +139,7 @@ class Nodes:
         self.until(lambda states: all(sorted(s.isr) == sorted(s.replicas) for s in states.values()))
 
     def produce(self, topic: str, node: int, acks: int, *values: str) -> tuple[int, int]:
-        """(error, base offset); asked again while the answer is that of a node not ready yet."""
+        """(error, base offset)."""
         batch = build_batch([Record(n, 1, None, v.encode()) for n, v in enumerate(values)])
         request = ProduceRequest(
             None,
@@ -255,7 +253,7 @@ class Nodes:
         return answer.error_code, answer.leader_epoch, answer.end_offset
 
 
-def ours(configs: Mapping[str, str] = SESSION) -> Iterator[Nodes]:
+def ours(configs: Mapping[str, str] = LIFE) -> Iterator[Nodes]:
     with Cluster(brokers=3, node_ids=[1, 2, 3], configs=configs) as kafka:
         yield Nodes(
             kafka.endpoint,
@@ -264,7 +262,7 @@ def ours(configs: Mapping[str, str] = SESSION) -> Iterator[Nodes]:
         )
 
 
-def real(configs: Mapping[str, str] = SESSION) -> Iterator[Nodes]:
+def real(configs: Mapping[str, str] = LIFE) -> Iterator[Nodes]:
     with RealKafka(brokers=3, configs=configs) as kafka:
         yield Nodes(
             lambda node: kafka.addresses[node],

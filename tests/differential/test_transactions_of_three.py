@@ -38,6 +38,7 @@ from tests.differential.transacting import (
     read,
     stable_offset,
 )
+from tests.support.killed_nodes import NOTICED
 from tests.support.real_kafka import SEVERAL_NODES, RealKafka
 from tests.support.waiting import wait_until
 
@@ -47,9 +48,7 @@ TOPIC = "data"
 LEADER, COORDINATOR, GROUP_COORDINATOR = 1, 2, 3
 GROUP = 0
 KEY = "chosen-key-"
-CONFIGS = {
-    "broker.session.timeout.ms": "3000",
-    "broker.heartbeat.interval.ms": "500",
+CONFIGS = NOTICED | {
     "offsets.topic.num.partitions": "5",
     "transaction.state.log.num.partitions": "5",
 }

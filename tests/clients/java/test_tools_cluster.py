@@ -17,17 +17,13 @@ from mockbroker.client.connection import Connection
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.clients.java.steps import Peer, Steps
 from tests.clients.java.test_tools import TOOLS, run
+from tests.support.killed_nodes import NOTICED
 from tests.support.real_kafka import SEVERAL_NODES
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.java, pytest.mark.parametrize("tour", ["4.3.1"], indirect=True)]
 
-CONFIGS = {
-    "replica.lag.time.max.ms": "3000",
-    "broker.session.timeout.ms": "3000",
-    "broker.heartbeat.interval.ms": "500",
-    "auto.leader.rebalance.enable": "false",
-}
+CONFIGS = NOTICED | {"auto.leader.rebalance.enable": "false"}
 REASSIGN = f"{TOOLS}.reassign.ReassignPartitionsCommand"
 
 
