@@ -7,6 +7,7 @@ from mockbroker_protocol.messages.create_acls import AclCreation, CreateAclsRequ
 from mockbroker_protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from mockbroker_protocol.messages.describe_acls import DescribeAclsRequest
 from tests.differential.secured.session import ANY, AclSession, case
+from tests.differential.session import ANSWER_TIMEOUT_S
 
 O, P, R = AclOperation, PatternType, ResourceType  # noqa: E741
 ALLOW, DENY = AclPermissionType.ALLOW, AclPermissionType.DENY
@@ -187,6 +188,9 @@ def acls_are_not_for_everyone(session: AclSession) -> None:
 
 @case
 def very_many_acls_are_not_created_together(session: AclSession) -> None:
-    """A real broker takes minutes for 10,000 that it creates; so they are refused here only."""
+    """A real broker takes minutes for 10,000 that it creates; so they are refused here only, for
+    which it needs many seconds of a core.
+    """
     many = [creation(session.name, principal=f"User:{number}") for number in range(10_001)]
+    session.connection("admin").timeout_s = 5 * ANSWER_TIMEOUT_S
     session.ask(CreateAclsRequest(many), 3, "admin")
