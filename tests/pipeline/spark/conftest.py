@@ -65,7 +65,7 @@ def spark_settings() -> Mapping[str, str]:
 
 @pytest.fixture(scope="session")
 def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Audited:
-    """Two thousand histories, and each journal made by hand, judged in one job."""
+    """Hundreds of histories, and each journal made by hand, judged in one job."""
     stories = [made(number).story for number in range(HISTORIES)]
     handmade = handmade_journals()
     directory = tmp_path_factory.mktemp("histories")
