@@ -141,14 +141,13 @@ def test_a_batch_larger_than_every_limit_is_still_read(java: Steps) -> None:
 @pytest.mark.covers("S130", "S133")
 def test_a_poll_waits_for_data_and_returns_when_it_comes(java: Steps) -> None:
     topic = java.topic()
-    consumer = java.consumer(fetch_max_wait_ms=25_000)
+    consumer = java.consumer(fetch_max_wait_ms=6_000)
     java("assign", consumer, partitions=[f"{topic}-0"])
     assert java.poll(consumer, 1, timeout_ms=300) == []  # now a Fetch waits at the broker
     java.fill(topic, ["here"])
     begun = time.monotonic()
     assert values(java.poll(consumer, 1)) == ["here"]
-    assert time.monotonic() - begun < 20
-    java.fill(topic, ["more"])  # a consumer that is closed would wait for its Fetch
+    assert time.monotonic() - begun < 5
 
 
 def test_a_paused_partition_gives_nothing_until_resumed(java: Steps) -> None:

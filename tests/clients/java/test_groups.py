@@ -318,4 +318,4 @@ def test_a_static_member_that_stays_away_is_removed_after_its_session(java: Step
     begun = time.monotonic()
     java.close(away)  # a static member says no goodbye
     assert len(java.settle(here, partitions=2)[here]) == 2
-    assert 3 < time.monotonic() - begun < 30  # its last heartbeat may have been late
+    assert 5 < time.monotonic() - begun < 30
