@@ -15,7 +15,7 @@ from kafka import TopicPartition as KafkaPythonPartition
 from mockbroker import Cluster
 from tests.pipeline.convert.support import Tables, seen, tables_of
 from tests.support.kafka_python import poll
-from tests.support.librdkafka import LINGER_MS, TIMEOUT_S, settings
+from tests.support.librdkafka import TIMEOUT_S, produce, settings
 from tests.support.waiting import wait_until
 
 
@@ -25,12 +25,9 @@ def kafka() -> Iterator[Cluster]:
         yield cluster
 
 
-def send(kafka: Cluster, *values: str, partition: int = 0, topic: str = "t") -> None:
+def send(kafka: Cluster, *values: str, partition: int = 0) -> None:
     """All in one batch."""
-    producer = Producer(settings(kafka.bootstrap_servers, linger_ms=LINGER_MS))
-    for value in values:
-        producer.produce(topic, value, partition=partition)
-    assert producer.flush(TIMEOUT_S) == 0
+    produce(kafka.bootstrap_servers, "t", values, partition)
 
 
 def reader(kafka: Cluster, **config: object) -> Consumer:

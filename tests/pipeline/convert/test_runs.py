@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -30,15 +30,12 @@ from mockbroker.pipeline.spool.writer import SpoolWriter
 from mockbroker.pipeline.store import StoreError, open_store
 from mockbroker.server.config import TopicSpec
 from tests.pipeline.convert.support import Tables, tables_of
-from tests.support.librdkafka import TIMEOUT_S, settings
+from tests.support.librdkafka import TIMEOUT_S, produce, settings
 from tests.support.waiting import wait_until
 
 
 def send(kafka: Cluster, *values: str, **config: object) -> None:
-    producer = Producer(settings(kafka.bootstrap_servers, **config))
-    for value in values:
-        producer.produce("t", value, partition=0)
-    assert producer.flush(TIMEOUT_S) == 0
+    produce(kafka.bootstrap_servers, "t", values, **config)
 
 
 def test_a_cluster_with_a_journal_dir_leaves_a_complete_run(tmp_path: Path) -> None:
