@@ -74,7 +74,7 @@ TOPICS = {
     "turned": ([3, 1, 2], 2),
     "moving": ([1, 2], 1),
 }
-LIFE = NOTICED | {
+BROKER_CONFIGS = NOTICED | {
     "log.retention.ms": "-1",  # the records are as old as can be, and a busy machine takes its time
 }
 PREFERRED, UNCLEAN = 0, 1
@@ -253,7 +253,7 @@ class Nodes:
         return answer.error_code, answer.leader_epoch, answer.end_offset
 
 
-def ours(configs: Mapping[str, str] = LIFE) -> Iterator[Nodes]:
+def ours(configs: Mapping[str, str] = BROKER_CONFIGS) -> Iterator[Nodes]:
     with Cluster(brokers=3, node_ids=[1, 2, 3], configs=configs) as kafka:
         yield Nodes(
             kafka.endpoint,
@@ -262,7 +262,7 @@ def ours(configs: Mapping[str, str] = LIFE) -> Iterator[Nodes]:
         )
 
 
-def real(configs: Mapping[str, str] = LIFE) -> Iterator[Nodes]:
+def real(configs: Mapping[str, str] = BROKER_CONFIGS) -> Iterator[Nodes]:
     with RealKafka(brokers=3, configs=configs) as kafka:
         yield Nodes(
             lambda node: kafka.addresses[node],

@@ -23,14 +23,21 @@ from mockbroker_protocol.messages.share_fetch import ShareFetchRequest
 from tests.differential.cases.consumer_groups import GROUP_RESOURCE
 from tests.differential.cases.share_groups import beat
 from tests.differential.sharing import ACCEPT, RELEASE, Wanted, ack_topic, fetch_topic
-from tests.differential.test_broker_life import LIFE, PREFERRED, TIMEOUT_S, Nodes, ours, real
+from tests.differential.test_broker_life import (
+    BROKER_CONFIGS,
+    PREFERRED,
+    TIMEOUT_S,
+    Nodes,
+    ours,
+    real,
+)
 from tests.differential.test_differential import differences
 from tests.support.real_kafka import SEVERAL_NODES
 from tests.support.waiting import wait_until
 
 GROUP, MEMBER = "g", "m"
 TOPICS = ("spread", "alone")
-CONFIGS = LIFE | {
+CONFIGS = BROKER_CONFIGS | {
     "group.share.assignment.interval.ms": "0",
     "offsets.topic.replication.factor": "3",
     "offsets.topic.num.partitions": "1",

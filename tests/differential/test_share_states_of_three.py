@@ -13,7 +13,7 @@ import pytest
 from mockbroker.core.share.coordinator import coordinator_key
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.differential.test_broker_life import LIFE, TIMEOUT_S, Nodes, ours, real
+from tests.differential.test_broker_life import BROKER_CONFIGS, TIMEOUT_S, Nodes, ours, real
 from tests.differential.test_differential import differences
 from tests.support.real_kafka import SEVERAL_NODES
 from tests.support.share_states import (
@@ -29,7 +29,7 @@ from tests.support.share_states import (
 from tests.support.waiting import wait_until
 
 STATES, TOPIC = "__share_group_state", "spread"
-CONFIGS = LIFE | {
+CONFIGS = BROKER_CONFIGS | {
     "min.insync.replicas": "3",
     "share.coordinator.state.topic.replication.factor": "3",
     "share.coordinator.state.topic.min.isr": "3",

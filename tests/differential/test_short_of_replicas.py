@@ -20,7 +20,7 @@ from mockbroker_protocol.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from tests.differential.test_broker_life import LIFE, TIMEOUT_S, Nodes, ours, real
+from tests.differential.test_broker_life import BROKER_CONFIGS, TIMEOUT_S, Nodes, ours, real
 from tests.support.group_node import (
     commit_request,
     fetch_request,
@@ -35,7 +35,7 @@ from tests.support.waiting import wait_until
 OFFSETS = "__consumer_offsets"
 TOPIC = "spread"
 SESSION_MS = 300_000  # longer than all that is waited for here
-CONFIGS = LIFE | {
+CONFIGS = BROKER_CONFIGS | {
     "min.insync.replicas": "3",
     "offsets.topic.replication.factor": "3",
     "offsets.topic.num.partitions": "1",  # one coordinator for all groups

@@ -188,8 +188,8 @@ def acls_are_not_for_everyone(session: AclSession) -> None:
 
 @case
 def very_many_acls_are_not_created_together(session: AclSession) -> None:
-    """A real broker takes minutes for 10,000 that it creates; so they are refused here only, for
-    which it needs many seconds of a core.
+    """A real broker takes minutes to create 10,000; so they are only refused here. That takes it
+    many seconds of a core.
     """
     many = [creation(session.name, principal=f"User:{number}") for number in range(10_001)]
     session.connection("admin").timeout_s = 5 * ANSWER_TIMEOUT_S
