@@ -55,10 +55,11 @@ def test_each_cause_of_a_rebalance_is_one_generation(kafka: Cluster, members: Me
     two.close()
     members.settle(one, partitions=4)
     assert look(kafka, "g").generation == 4
-    with MemberProcess(kafka, "g", "t", session_timeout_ms=3000) as silent:
+    with MemberProcess(kafka, "g", "t", session_timeout_ms=9_000) as silent:
         members.until(lambda: len(silent.owned) == len(one.owned) == 2)
         assert look(kafka, "g").generation == 5
         silent.kill()
+    kafka.clock.advance("9s", only="group:g", extend_sessions=False)
     members.settle(one, partitions=4)
     assert look(kafka, "g").generation == 6
     with Client(kafka.bootstrap_servers) as client:

@@ -93,13 +93,13 @@ def test_a_member_stays_while_its_coordinator_reads_its_log(
     all the while, offsets are asked for again and again with pauses, and nobody leaves.
     """
     fill(kafka, "t", 4)
-    member = members("g", "t", session_timeout_ms=1500, max_poll_interval_ms=1600)
+    member = members("g", "t", session_timeout_ms=6_000, max_poll_interval_ms=6_100)
     members.settle(member, partitions=4)
     members.collect(4)
     member.commit()
     before = look(kafka, "g")
     log.clear()
-    load_ms = 2500
+    load_ms = 8_000
     kafka.group("g").unload_coordinator(load=load_ms)
     with (
         open_consumer(kafka.bootstrap_servers, group_id="g") as other,
