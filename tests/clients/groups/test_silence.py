@@ -12,6 +12,7 @@ from mockbroker_protocol import ApiKey
 from tests.support.member_process import MemberProcess
 from tests.support.members import Members, Partition, look
 from tests.support.request_log import RequestLog
+from tests.support.sessions import pass_half_sessions
 from tests.support.watched import fill
 
 # Long enough for a busy machine to heartbeat in time; the clock ends it.
@@ -23,14 +24,6 @@ SHORT = {"session_timeout_ms": SESSION_MS}
 
 def seconds_since(at_s: float) -> float:
     return time.monotonic() - at_s
-
-
-def sessions_pass(kafka: Cluster, log: RequestLog, sessions: float = 1) -> None:
-    """Half a session at a time, each after a heartbeat of somebody: who sends none is out."""
-    for _ in range(int(2 * sessions)):
-        log.clear()
-        log.wait_for(ApiKey.HEARTBEAT)
-        kafka.clock.advance(SESSION_MS // 2, extend_sessions=False)
 
 
 def silent_ms(kafka: Cluster, name: str) -> int:
@@ -64,7 +57,7 @@ def test_partitions_of_a_killed_member_go_to_the_others(
         read = victim.wait_for_records(30)
         victim.kill()
     fill(kafka, "t", 10, partition=orphan[1])
-    sessions_pass(kafka, log)
+    pass_half_sessions(kafka, log, ApiKey.HEARTBEAT, SESSION_MS)
     members.settle(*others, partitions=3)
     assert silent_ms(kafka, "victim") >= SESSION_MS
     assert look(kafka, "g").generation == generation + 1
@@ -86,12 +79,12 @@ def test_slow_work_is_no_death_and_death_is_found_soon(
     busy = members("g", "t", max_poll_interval_ms=longest_ms, **SHORT)
     members.settle(busy, partitions=4)
     before = look(kafka, "g")
-    sessions_pass(kafka, log, 2.5)  # work: no poll
+    pass_half_sessions(kafka, log, ApiKey.HEARTBEAT, SESSION_MS, count=5)  # work: no poll
     assert look(kafka, "g") == before
     with MemberProcess(kafka, "g", "t", client_id="victim", **SHORT) as victim:
         members.until(lambda: agreed(kafka, victim.owned, busy.owned))
         victim.kill()
-    sessions_pass(kafka, log)
+    pass_half_sessions(kafka, log, ApiKey.HEARTBEAT, SESSION_MS)
     members.settle(busy, partitions=4)
     assert SESSION_MS <= silent_ms(kafka, "victim") < longest_ms
 
@@ -102,8 +95,8 @@ def test_a_member_that_does_not_poll_leaves_by_itself(
 ) -> None:
     """At max.poll.interval.ms it says LeaveGroup, its partitions move; its next poll rejoins.
 
-    Its session is as long: librdkafka allows none that is longer. One that stood still for a
-    session has lost its coordinator, and says no LeaveGroup.
+    Its session is as long: librdkafka allows none that is longer. A member whose Heartbeat has no
+    answer for a session closes its connection to the coordinator, and then says no LeaveGroup.
     """
     longest_ms = 6_000
     hung = members(
@@ -160,7 +153,7 @@ def test_a_frozen_member_learns_late_that_it_lost_everything(
         frozen.wait_for_records(5)
         frozen.freeze()
         fill(kafka, "t", 5, partition=cut[1])
-        sessions_pass(kafka, log)
+        pass_half_sessions(kafka, log, ApiKey.HEARTBEAT, SESSION_MS)
         members.settle(other, partitions=2)
         members.collect(5)  # what the frozen one had not committed
         assert [record.offset() for record in other.records] == list(range(5, 10))

@@ -7,6 +7,7 @@ from mockbroker_protocol import ApiKey, ErrorCode
 from tests.support.member_process import MemberProcess
 from tests.support.new_members import NewMembers, look
 from tests.support.request_log import RequestLog
+from tests.support.sessions import pass_half_sessions
 
 SESSION_MS = 45_000  # by default
 
@@ -47,7 +48,6 @@ def test_a_second_member_of_one_instance_does_not_get_in(
 def test_a_killed_member_is_out_after_its_session(
     kafka: Cluster, members: NewMembers, log: RequestLog
 ) -> None:
-    """Half a session passes at a time, each after a heartbeat of the one that stays."""
     stays = members("g", "t")
     members.settle(stays, partitions=4)
     with MemberProcess(
@@ -55,10 +55,7 @@ def test_a_killed_member_is_out_after_its_session(
     ) as killed:
         members.until(lambda: len(killed.owned) == 2)
         killed.kill()
-        for _ in range(2):
-            log.clear()
-            log.wait_for(ApiKey.CONSUMER_GROUP_HEARTBEAT)
-            kafka.clock.advance(SESSION_MS // 2, only="group:g", extend_sessions=False)
+        pass_half_sessions(kafka, log, ApiKey.CONSUMER_GROUP_HEARTBEAT, SESSION_MS)
         members.until(lambda: len(stays.owned) == 4)
     assert len(look(kafka, "g").members) == 1
 
