@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec
 import click
 
 from mockbroker.cli import environment
+from mockbroker.cli.lazy import CLIENT_OPTIONS
 
 if TYPE_CHECKING:
     from mockbroker.client import Client
@@ -64,9 +65,7 @@ def client_command(
     """
 
     @click.option(
-        "--bootstrap-server",
-        "--bootstrap-servers",
-        "-b",
+        *CLIENT_OPTIONS,
         "bootstrap",
         metavar="HOST:PORT,…",
         callback=_checked_bootstrap,

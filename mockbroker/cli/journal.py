@@ -22,6 +22,14 @@ class _Journal(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or args[0] not in (*self.commands, *ctx.help_option_names):
+            if args and args[0][:1].isalpha() and "=" not in args[0] and not ctx.resilient_parsing:
+                from mockbroker.core.validation import nearest
+
+                commands = f"; the commands are {', '.join(self.commands)}"
+                hint = nearest(args[0], self.commands, listed=False) or commands
+                raise click.UsageError(
+                    f"{args[0]!r} is neither a command nor NAME=VALUE{hint}", ctx
+                )
             args = ["show", *args]
         return super().parse_args(ctx, args)
 

@@ -16,6 +16,9 @@ from mockbroker.core.garbage import no_collections
 
 BAD_USAGE = 2
 INTERRUPTED = 130
+# The options by which commands find a cluster: through its admin API, or through its brokers.
+ADMIN_OPTIONS = ("--admin", "--admin-token-file")
+CLIENT_OPTIONS = ("--bootstrap-server", "--bootstrap-servers", "-b")
 
 
 class LazyGroup(click.Group):
@@ -52,14 +55,27 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that `args` begin with. Raises UsageError, with the nearest name."""
+        """The command that `args` begin with. Raises UsageError, with the commands that may be
+        meant: those of groups that have this name, or the one with the nearest name.
+        """
         name = args[0]
         if name not in self._lazy and name[:1].isalpha() and not ctx.resilient_parsing:
             from mockbroker.core.validation import nearest
 
-            hint = nearest(name, self._lazy, listed=False)
+            meant = self._of_groups(ctx, name)
+            hint = f"; did you mean {meant}?" if meant else nearest(name, self._lazy, listed=False)
             raise click.UsageError(f"No such command {name!r}{hint or '.'}", ctx)
         return super().resolve_command(ctx, args)
+
+    def _of_groups(self, ctx: click.Context, name: str) -> str:
+        """`'topics list' or 'groups list'`: the commands of groups that have the name."""
+        groups = [
+            group
+            for group in self._lazy
+            if isinstance(found := self.get_command(ctx, group), click.Group)
+            and name in found.commands
+        ]
+        return " or ".join(repr(f"{group} {name}") for group in groups)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The list in `--help`, without importing the commands."""
@@ -84,7 +100,7 @@ class LazyGroup(click.Group):
             error.show()
             sys.exit(BAD_USAGE)
         except click.UsageError as error:
-            _fail(_where(error.ctx), error.format_message(), BAD_USAGE)
+            _fail(_where(error.ctx), f"{error.format_message()}{_other_api(error)}", BAD_USAGE)
         except click.ClickException as error:
             _fail(self.name, error.format_message(), error.exit_code)
         except ModuleNotFoundError as error:
@@ -98,6 +114,17 @@ class LazyGroup(click.Group):
             discard_output()
             sys.exit(1)
         sys.exit(status if isinstance(status, int) else 0)
+
+
+def _other_api(error: click.UsageError) -> str:
+    """The option that finds the cluster, after one that commands of the other API have."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return ""
+    has = {name for option in error.ctx.command.params for name in option.opts}
+    for given, taken in ((ADMIN_OPTIONS, CLIENT_OPTIONS), (CLIENT_OPTIONS, ADMIN_OPTIONS)):
+        if error.option_name in given and taken[0] in has:
+            return f" This command finds the cluster by {taken[0]}."
+    return ""
 
 
 def _remedy(error: ModuleNotFoundError) -> str | None:

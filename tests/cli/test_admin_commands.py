@@ -97,6 +97,11 @@ def test_all_rules_are_exported_and_added_again(run: Run, kafka: Cluster) -> Non
         ("{match: {topik: x}, do: {delay: 1s}}", 1, "did you mean 'topic'"),
         ("{match: [", 2, "the argument: "),
         ("no-such-file.yaml", 2, "no-such-file.yaml: No such file or directory\n"),
+        (
+            "match: {api: Produce}",
+            2,
+            "No such file or directory; what is not a file's name needs braces around it\n",
+        ),
         ("-", 2, "standard input holds list"),
     ],
 )

@@ -59,8 +59,38 @@ def test_without_a_command_the_help_is_shown(run: Run):
     [
         (["nosuch"], "mockbroker: No such command 'nosuch'."),
         (["act"], "mockbroker: No such command 'act'; did you mean 'action'?"),
+        (["audit"], "mockbroker: No such command 'audit'; did you mean 'pipeline audit'?"),
+        (
+            ["describe"],
+            "mockbroker: No such command 'describe'; did you mean 'topics describe' or 'groups "
+            "describe' or 'configs describe'?",
+        ),
         (["topics", "nosuch"], "mockbroker topics: No such command 'nosuch'."),
         (["topics", "list", "--nosuch"], "mockbroker topics list: No such option '--nosuch'."),
+        (
+            ["topics", "list", "--admin", "http://localhost:9191"],
+            "mockbroker topics list: No such option '--admin'. This command finds the cluster by "
+            "--bootstrap-server.",
+        ),
+        (
+            ["fault", "list", "-b", "localhost:9092"],
+            "mockbroker fault list: No such option '-b'. This command finds the cluster by "
+            "--admin.",
+        ),
+        (
+            ["serve", "--bootstrap-server", "localhost:9092"],
+            "mockbroker serve: No such option '--bootstrap-server'.",
+        ),
+        (
+            ["journal", "expor", "tables"],
+            "mockbroker journal: 'expor' is neither a command nor NAME=VALUE; did you mean "
+            "'export'?",
+        ),
+        (
+            ["journal", "wait"],
+            "mockbroker journal: 'wait' is neither a command nor NAME=VALUE; the commands are "
+            "show, export, save",
+        ),
         (["consume"], "mockbroker consume: Missing argument 'TOPIC'."),
     ],
 )
