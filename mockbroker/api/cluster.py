@@ -49,7 +49,8 @@ class Cluster(BlockingCluster):
     `journal_overflow` is "drop". With `journal_hops` it also has the requests between brokers. With
     a `journal_dir` the journal becomes tables there, complete once the cluster has stopped;
     `journal_run` names them. With a `data_dir` the cluster is stored in that directory, and
-    continues from its content. `start()` raises `ServerError` or `ConfigError` for wrong options.
+    continues from its content. An option of a wrong type is a `TypeError` at once; `start()` raises
+    `ServerError` or `ConfigError` for wrong values.
     """
 
     _url = ""  # of another process

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, get_type_hints
 
+from mockbroker.core.configs.texts import GivenConfig, config_texts
 from mockbroker.core.journal.reader_positions import Overflow
+from mockbroker.core.type_checks import check_type
 from mockbroker.core.validation import nearest
 from mockbroker.server.config import ListenerSpec, ServerConfig, TopicSpec
 
@@ -18,7 +21,7 @@ class ClusterOptions(TypedDict, total=False):
     node_ids: Sequence[int] | None
     racks: Sequence[str | None] | None
     topics: Mapping[str, int] | Sequence[TopicSpec] | None
-    configs: Mapping[str, str | int] | None
+    configs: Mapping[str, GivenConfig] | None
     listeners: Sequence[ListenerSpec] | None
     kafka_version: str
     strict: bool
@@ -35,12 +38,15 @@ class ClusterOptions(TypedDict, total=False):
 def server_config(**options: Unpack[ClusterOptions]) -> ServerConfig:
     """The options of a test's cluster as a `ServerConfig`; `topics` may be {name: partitions}.
 
-    Raises TypeError, with the nearest name, for an unknown option.
+    Raises TypeError, with the nearest name, for an unknown option, and TypeError or ValueError for
+    a value of another type, with its path.
     """
-    for name in options:
-        if name not in ClusterOptions.__annotations__:
-            hint = nearest(name, [*ClusterOptions.__annotations__, "journal_dir", "trace"])
+    types = _option_types()
+    for name, value in options.items():
+        if name not in types:
+            hint = nearest(name, [*types, "journal_dir", "trace"])
             raise TypeError(f"a cluster has no option {name!r}{hint}")
+        check_type(value, types[name], name)
     given: dict[str, Any] = {"journal_overflow": "block", **options}
     protocol = given.pop("security_protocol", "PLAINTEXT")
     listeners = given.pop("listeners", None) or [ListenerSpec(protocol, security_protocol=protocol)]
@@ -51,8 +57,13 @@ def server_config(**options: Unpack[ClusterOptions]) -> ServerConfig:
     return ServerConfig(
         listeners=tuple(listeners),
         topics=list(topics),
-        configs={name: str(value) for name, value in configs.items()},
+        configs=config_texts(configs),
         users=given.pop("users", None) or {},
         data_dir=None if data_dir is None else Path(data_dir),
         **given,
     )
+
+
+@cache
+def _option_types() -> dict[str, Any]:
+    return get_type_hints(ClusterOptions)

@@ -29,14 +29,14 @@ records = [{ key = "a", value = "1" }, { value = "2", partition = 3 }]
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
+from mockbroker.core.configs.texts import GivenConfig, config_texts
 from mockbroker.server.config import ListenerSpec, SeedRecord, ServerConfig, ServerError, TopicSpec
 
-ConfigValue = str | int | float | bool
 FILL_MAX = 1_000_000
 """The most records that a topic is filled with."""
 
@@ -61,7 +61,7 @@ class TopicEntry(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     partitions: int = 1
     replication_factor: int = 1
-    configs: dict[str, ConfigValue] = {}
+    configs: dict[str, GivenConfig] = {}
     fill: list[int] = []
     records: list[RecordEntry] = []
 
@@ -77,7 +77,7 @@ class ListenerEntry(msgspec.Struct, forbid_unknown_fields=True):
     advertised_host: str | None = None
     advertised_port: int | None = None
     security_protocol: str = "PLAINTEXT"
-    configs: dict[str, ConfigValue] = {}
+    configs: dict[str, GivenConfig] = {}
 
 
 class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -89,7 +89,7 @@ class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
     kafka_version: str | None = None
     strict: bool = False
     seed: int | None = None
-    configs: dict[str, ConfigValue] = {}
+    configs: dict[str, GivenConfig] = {}
     listeners: list[ListenerEntry] = []
     users: dict[str, str] = {}
     security_dir: str | None = None
@@ -111,23 +111,13 @@ def load(path: Path) -> ConfigFile:
         raise ServerError(f"{path} is not valid TOML: {error}") from None
 
 
-def config_text(value: ConfigValue) -> str:
-    """A config value as Kafka writes it: `true`, not `True`."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def texts(configs: Mapping[str, ConfigValue]) -> dict[str, str]:
-    """Config values as Kafka's strings."""
-    return {name: config_text(value) for name, value in configs.items()}
-
-
 def topic_spec(entry: TopicEntry) -> TopicSpec:
     """The topic of one `[[topics]]` table."""
     return TopicSpec(
         entry.name,
         entry.partitions,
         entry.replication_factor,
-        texts(entry.configs),
+        config_texts(entry.configs),
         [*_filling(entry), *(_seed_record(record) for record in entry.records)],
     )
 
@@ -178,12 +168,12 @@ def server_config(file: ConfigFile) -> ServerConfig:
                 entry.advertised_host,
                 entry.advertised_port,
                 entry.security_protocol,
-                texts(entry.configs),
+                config_texts(entry.configs),
             )
             for entry in file.listeners
         ),
         topics=[topic_spec(entry) for entry in file.topics],
-        configs=texts(file.configs),
+        configs=config_texts(file.configs),
         kafka_version=file.kafka_version or "4.3",
         strict=file.strict,
         seed=file.seed,

@@ -13,6 +13,8 @@ from mockbroker.api.aio.handle import AsyncHandle
 from mockbroker.api.expected import Expectations, Expected, RecordDict
 from mockbroker.api.payloads import Payload, as_bytes
 from mockbroker.api.transport import AsyncTransport
+from mockbroker.core.configs.texts import GivenConfig, config_text, config_texts
+from mockbroker.core.type_checks import check_type
 from mockbroker.core.views.browse import BatchPage
 from mockbroker.core.views.configs import ConfigView
 from mockbroker.core.views.stored import StoredRecord
@@ -121,7 +123,7 @@ class AsyncTopic(AsyncTopicActions):
         replication_factor: int | None = None,
         *,
         assignments: Mapping[int, Sequence[int]] | None = None,
-        configs: Mapping[str, str | int] | None = None,
+        configs: Mapping[str, GivenConfig] | None = None,
     ) -> Self:
         """Create it without a client; returns itself.
 
@@ -134,9 +136,11 @@ class AsyncTopic(AsyncTopicActions):
         if replication_factor is not None:
             body["replication_factor"] = replication_factor
         if assignments is not None:
+            check_type(assignments, Mapping[int, Sequence[int]], "assignments")
             body["assignments"] = {str(index): list(each) for index, each in assignments.items()}
         if configs:
-            body["configs"] = {name: str(value) for name, value in configs.items()}
+            check_type(configs, Mapping[str, GivenConfig], "configs")
+            body["configs"] = config_texts(configs)
         await self._ask("POST", TOPICS, body=body)
         return self
 
@@ -144,7 +148,7 @@ class AsyncTopic(AsyncTopicActions):
         self,
         *,
         partitions: int | None = None,
-        configs: Mapping[str, str | int | None] | None = None,
+        configs: Mapping[str, GivenConfig | None] | None = None,
     ) -> None:
         """Add partitions, up to `partitions` in all; set `configs`, or remove them with None.
 
@@ -154,8 +158,10 @@ class AsyncTopic(AsyncTopicActions):
         if partitions is not None:
             body["partitions"] = partitions
         if configs:
+            check_type(configs, Mapping[str, GivenConfig | None], "configs")
             body["configs"] = {
-                name: None if value is None else str(value) for name, value in configs.items()
+                name: None if value is None else config_text(value)
+                for name, value in configs.items()
             }
         await self._ask("PATCH", TOPIC, at=self._at, body=body)
 

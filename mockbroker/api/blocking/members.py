@@ -15,6 +15,7 @@ from mockbroker.api.blocking.actions import (
 )
 from mockbroker.api.transport import Transport
 from mockbroker.core.errors import ActionError
+from mockbroker.core.type_checks import check_type
 from mockbroker.core.validation import nearest
 from mockbroker.core.views.brokers import BrokerView
 from mockbroker.core.views.coordinators import CoordinatorView
@@ -147,6 +148,7 @@ class Group(GroupActions):
 
         Raises ApiError: UNKNOWN_MEMBER_ID while the group has members.
         """
+        check_type(offsets, Mapping[tuple[str, int], int], "offsets")
         rows = [
             {"topic": topic, "partition": partition, "offset": offset}
             for (topic, partition), offset in offsets.items()

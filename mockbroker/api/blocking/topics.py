@@ -16,6 +16,8 @@ from mockbroker.api.blocking.handle import Handle
 from mockbroker.api.expected import Expectations, Expected, RecordDict
 from mockbroker.api.payloads import Payload, as_bytes
 from mockbroker.api.transport import Transport
+from mockbroker.core.configs.texts import GivenConfig, config_text, config_texts
+from mockbroker.core.type_checks import check_type
 from mockbroker.core.views.browse import BatchPage
 from mockbroker.core.views.configs import ConfigView
 from mockbroker.core.views.stored import StoredRecord
@@ -124,7 +126,7 @@ class Topic(TopicActions):
         replication_factor: int | None = None,
         *,
         assignments: Mapping[int, Sequence[int]] | None = None,
-        configs: Mapping[str, str | int] | None = None,
+        configs: Mapping[str, GivenConfig] | None = None,
     ) -> Self:
         """Create it without a client; returns itself.
 
@@ -137,9 +139,11 @@ class Topic(TopicActions):
         if replication_factor is not None:
             body["replication_factor"] = replication_factor
         if assignments is not None:
+            check_type(assignments, Mapping[int, Sequence[int]], "assignments")
             body["assignments"] = {str(index): list(each) for index, each in assignments.items()}
         if configs:
-            body["configs"] = {name: str(value) for name, value in configs.items()}
+            check_type(configs, Mapping[str, GivenConfig], "configs")
+            body["configs"] = config_texts(configs)
         self._ask("POST", TOPICS, body=body)
         return self
 
@@ -147,7 +151,7 @@ class Topic(TopicActions):
         self,
         *,
         partitions: int | None = None,
-        configs: Mapping[str, str | int | None] | None = None,
+        configs: Mapping[str, GivenConfig | None] | None = None,
     ) -> None:
         """Add partitions, up to `partitions` in all; set `configs`, or remove them with None.
 
@@ -157,8 +161,10 @@ class Topic(TopicActions):
         if partitions is not None:
             body["partitions"] = partitions
         if configs:
+            check_type(configs, Mapping[str, GivenConfig | None], "configs")
             body["configs"] = {
-                name: None if value is None else str(value) for name, value in configs.items()
+                name: None if value is None else config_text(value)
+                for name, value in configs.items()
             }
         self._ask("PATCH", TOPIC, at=self._at, body=body)
 
