@@ -31,8 +31,8 @@ class RecordDict(TypedDict, total=False):
     value: Payload
     key: Payload
     headers: Mapping[str, Payload] | Sequence[tuple[str, Payload]]
-    partition: int
-    timestamp_ms: int
+    partition: int | None
+    timestamp_ms: int | None
 
 
 class ExpectedRecord(TypedDict, total=False):

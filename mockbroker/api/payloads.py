@@ -13,4 +13,4 @@ def as_bytes(payload: Payload, path: str) -> bytes | None:
         return payload.encode()
     if payload is None or isinstance(payload, bytes):
         return payload
-    raise TypeError(f"{path}: it is bytes, str or None, not {type(payload).__name__}")
+    raise TypeError(f"{path}: expected bytes | str | None, not {type(payload).__name__}")

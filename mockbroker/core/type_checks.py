@@ -10,7 +10,16 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cache
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from mockbroker.core.validation import nearest
 
@@ -18,15 +27,17 @@ _TEXTS = (str, bytes, bytearray)  # sequences that are given where none is meant
 
 
 def check_type(value: object, type_: Any, path: str) -> None:
-    """Check a value, the items of mappings and sequences, and the fields of dataclasses.
+    """Check a value, the items of mappings and sequences, and the fields of dataclasses and
+    dictionaries, of which none is needed.
 
-    Raises TypeError with the path of what has another type (`topics[0].partitions`), and ValueError
-    for a text that is none of a `Literal`.
+    `path` is empty for the arguments of a function, given as a dictionary. Raises TypeError with
+    the path of what has another type (`topics[0].partitions`) and for an unknown field, and
+    ValueError for a text that is none of a `Literal`.
     """
     try:
         _check(value, _shape(type_))
     except _WrongPartError as found:
-        message = f"{path}{''.join(reversed(found.steps))}: {found}"
+        message = f"{path}{''.join(reversed(found.steps))}: {found}".removeprefix(".")
         raise (ValueError if found.is_literal else TypeError)(message) from None
 
 
@@ -58,9 +69,10 @@ def _shape(type_: Any) -> _Shape:
     if origin in (Union, types.UnionType):
         simple = frozenset[type]().union(*(each.simple for each in inner))
         return _Shape(type_, Union, inner, {}, simple)
-    if is_dataclass(type_):
+    if is_dataclass(type_) or is_typeddict(type_):
         fields = {name: _shape(each) for name, each in get_type_hints(type_).items()}
-        return _Shape(type_, type_, [], fields, frozenset())
+        origin = dict if is_typeddict(type_) else type_
+        return _Shape(type_, origin, [], fields, frozenset())
     return _Shape(type_, origin or type_, inner, {}, frozenset() if origin else frozenset([type_]))
 
 
@@ -68,15 +80,11 @@ def _check(value: Any, shape: _Shape) -> None:
     if type(value) in shape.simple:
         return
     if not _is_kind(value, shape):
-        given = "None" if value is None else type(value).__name__
-        raise _WrongPartError(f"expected {_text(shape.type_)}, not {given}")
-    if shape.origin is Union:
+        raise _WrongPartError(f"expected {_text(shape.type_)}, not {_given(value)}")
+    if shape.fields:
+        _check_fields(value, shape)
+    elif shape.origin is Union:
         _check(value, next(each for each in shape.inner if _is_kind(value, each)))
-    elif shape.fields:
-        for name, field in shape.fields.items():
-            item = getattr(value, name)
-            if type(item) not in field.simple:
-                _check_part(item, field, ".{}", name)
     elif shape.origin is Literal:
         choices = get_args(shape.type_)
         if value not in choices:
@@ -90,6 +98,19 @@ def _check(value: Any, shape: _Shape) -> None:
         wanted = shape.inner if shape.origin is tuple else shape.inner * len(value)
         for index, (item, part) in enumerate(zip(value, wanted, strict=True)):
             _check_part(item, part, "[{}]", index)
+
+
+def _check_fields(value: Any, shape: _Shape) -> None:
+    if shape.origin is dict:
+        for name, item in value.items():
+            if name not in shape.fields:
+                raise _WrongPartError(f"unknown field {name!r}{nearest(str(name), shape.fields)}")
+            _check_part(item, shape.fields[name], ".{}", name)
+        return
+    for name, field in shape.fields.items():
+        item = getattr(value, name)
+        if type(item) not in field.simple:
+            _check_part(item, field, ".{}", name)
 
 
 def _check_part(value: object, shape: _Shape, step: str, place: object) -> None:
@@ -115,6 +136,12 @@ def _is_kind(value: object, shape: _Shape) -> bool:
     if origin is tuple and isinstance(value, tuple):
         return len(value) == len(shape.inner)
     return isinstance(value, (int, float) if origin is float else origin)
+
+
+def _given(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"a tuple of {len(value)}"
+    return "None" if value is None else type(value).__name__
 
 
 def _text(type_: Any) -> str:

@@ -87,3 +87,18 @@ def test_wrong_types_of_configs_replicas_and_offsets_are_named() -> None:
         ):
             kafka.group("billing").set_offsets({"orders": 1})  # type: ignore[dict-item]
         assert {view.name for view in kafka.topics()} == {"orders"}
+
+
+def test_names_and_numbers_of_another_type_are_named() -> None:
+    with Cluster(brokers=1) as kafka:
+        for make, words in (
+            (lambda: kafka.topic(3), "name: expected str, not int"),  # type: ignore[arg-type]
+            (lambda: kafka.topic("a").partition("0"), "index: expected int, not str"),  # type: ignore[arg-type]
+            (lambda: kafka.partition(None, 0), "topic: expected str, not None"),  # type: ignore[arg-type]
+            (lambda: kafka.group(5), "group_id: expected str, not int"),  # type: ignore[arg-type]
+            (lambda: kafka.broker("1"), "node_id: expected int, not str"),  # type: ignore[arg-type]
+            (lambda: kafka.transaction(b"t"), "transactional_id: expected str, not bytes"),  # type: ignore[arg-type]
+        ):
+            with pytest.raises(TypeError) as found:
+                make()
+            assert str(found.value) == words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_right_types_pass(value: object, type_: Any) -> None:
         (5, Mode, "value: expected 'block' or 'drop', not int"),
         ("abc", Sequence[str], "value: expected Sequence[str], not str"),
         ([1, "2"], Sequence[int], "value[1]: expected int, not str"),
-        ((1,), tuple[int, str], "value: expected tuple[int, str], not tuple"),
+        ((1,), tuple[int, str], "value: expected tuple[int, str], not a tuple of 1"),
         ((1, 2), tuple[int, str], "value[1]: expected str, not int"),
         (
             {"a": 1},
@@ -75,6 +75,33 @@ def test_a_wrong_part_is_named(value: object, type_: Any, words: str) -> None:
     with pytest.raises(TypeError) as found:
         check_type(value, type_, "value")
     assert str(found.value) == words
+
+
+class Point(TypedDict, total=False):
+    x: int
+    label: str
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"x": "1"}, "point.x: expected int, not str"),
+        ({"y": 1}, "point: unknown field 'y'; known are: label, x"),
+        ({"lable": 1}, "point: unknown field 'lable'; did you mean 'label'?"),
+        ([1], "point: expected Point, not list"),
+    ],
+)
+def test_a_dictionary_has_known_fields_only(value: object, words: str) -> None:
+    check_type({}, Point, "point")
+    check_type({"x": 1, "label": "a"}, Point, "point")
+    with pytest.raises(TypeError) as found:
+        check_type(value, Point, "point")
+    assert str(found.value) == words
+
+
+def test_the_arguments_of_a_function_are_named_without_a_path() -> None:
+    with pytest.raises(TypeError, match=r"^label: expected str, not int"):
+        check_type({"x": 1, "label": 2}, Point, "")
 
 
 def test_a_text_that_is_none_of_the_choices_is_shown_with_them() -> None:

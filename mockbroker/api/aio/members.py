@@ -34,6 +34,7 @@ class AsyncBroker(AsyncBrokerActions):
     """A broker. Made by `kafka.broker(NODE_ID)`."""
 
     def __init__(self, transport: AsyncTransport, node_id: int) -> None:
+        check_type(node_id, int, "node_id")
         super().__init__(transport)
         self.node_id = node_id
 
@@ -70,6 +71,7 @@ class AsyncGroup(AsyncGroupActions):
     """A group, which need not exist yet. Made by `kafka.group(ID)`."""
 
     def __init__(self, transport: AsyncTransport, group_id: str) -> None:
+        check_type(group_id, str, "group_id")
         super().__init__(transport)
         self.group_id = group_id
 
@@ -219,6 +221,7 @@ class AsyncTransaction(AsyncTransactionActions):
     """A transactional id. Made by `kafka.transaction(ID)`."""
 
     def __init__(self, transport: AsyncTransport, transactional_id: str) -> None:
+        check_type(transactional_id, str, "transactional_id")
         super().__init__(transport)
         self.transactional_id = transactional_id
 

@@ -59,12 +59,22 @@ class AsyncRecords(AsyncHandle):
             start = page.next
         return found
 
-    async def append(self, records: Iterable[RecordDict]) -> list[AppendedRecord]:
+    async def append_one(self, record: RecordDict) -> AppendedRecord:
+        """Append a record whose fields are the arguments of a function."""
+        check_type(record, RecordDict, "")
+        body, _ = self._body(record)
+        return (await self._send([body]))[0]
+
+    async def append(self, records: Iterable[RecordDict | Payload]) -> list[AppendedRecord]:
         """Append records, in as many requests as their size requires."""
+        if isinstance(records, str | bytes) or not isinstance(records, Iterable):
+            raise TypeError(f"records: expected a list of them, not {type(records).__name__}")
         done: list[AppendedRecord] = []
         pending: list[dict[str, object]] = []
         size = 0
-        for record in records:
+        for index, given in enumerate(records):
+            record: RecordDict = given if isinstance(given, dict) else {"value": given}
+            check_type(record, RecordDict, f"records[{index}]")
             body, bytes_ = self._body(record)
             pending.append(body)
             size += bytes_
@@ -96,7 +106,9 @@ class AsyncRecords(AsyncHandle):
             encoded.append([name, None if data is None else base64.b64encode(data).decode()])
         if encoded:
             body["headers_base64"] = encoded
-        partition = record.get("partition", self._partition)
+        partition = record.get("partition")
+        if partition is None:
+            partition = self._partition
         if partition is not None:
             body["partition"] = partition
         timestamp_ms = record.get("timestamp_ms")
@@ -109,6 +121,7 @@ class AsyncTopic(AsyncTopicActions):
     """A topic, which need not exist yet. Made by `kafka.topic(NAME)`."""
 
     def __init__(self, transport: AsyncTransport, name: str) -> None:
+        check_type(name, str, "name")
         super().__init__(transport)
         self.name = name
 
@@ -216,7 +229,7 @@ class AsyncTopic(AsyncTopicActions):
             record["partition"] = partition
         if timestamp_ms is not None:
             record["timestamp_ms"] = timestamp_ms
-        return (await self.produce_all([record]))[0]
+        return await AsyncRecords(self._transport, self.name, None).append_one(record)
 
     async def produce_all(self, records: Iterable[RecordDict | Payload]) -> list[AppendedRecord]:
         """Append records: dicts with the arguments of `produce`, or mere values.
@@ -224,10 +237,7 @@ class AsyncTopic(AsyncTopicActions):
         Returns their partitions and offsets. Raises ApiError; records before the refused ones are
         then stored.
         """
-        given: Iterable[RecordDict] = (
-            each if isinstance(each, dict) else {"value": each} for each in records
-        )
-        return await AsyncRecords(self._transport, self.name, None).append(given)
+        return await AsyncRecords(self._transport, self.name, None).append(records)
 
     async def records(self, partition: int | None = None) -> list[StoredRecord]:
         """Every stored record, by partition and offset; control records are left out.
@@ -287,6 +297,8 @@ class AsyncPartition(AsyncPartitionActions):
     """A partition. Made by `kafka.partition(TOPIC, INDEX)`."""
 
     def __init__(self, transport: AsyncTransport, topic: str, index: int) -> None:
+        check_type(topic, str, "topic")
+        check_type(index, int, "index")
         super().__init__(transport)
         self.topic = topic
         self.index = index
@@ -369,4 +381,4 @@ class AsyncPartition(AsyncPartitionActions):
         record: RecordDict = {"value": value, "key": key, "headers": headers}
         if timestamp_ms is not None:
             record["timestamp_ms"] = timestamp_ms
-        return (await AsyncRecords(self._transport, self.topic, self.index).append([record]))[0]
+        return await AsyncRecords(self._transport, self.topic, self.index).append_one(record)

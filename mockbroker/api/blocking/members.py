@@ -37,6 +37,7 @@ class Broker(BrokerActions):
     """A broker. Made by `kafka.broker(NODE_ID)`."""
 
     def __init__(self, transport: Transport, node_id: int) -> None:
+        check_type(node_id, int, "node_id")
         super().__init__(transport)
         self.node_id = node_id
 
@@ -73,6 +74,7 @@ class Group(GroupActions):
     """A group, which need not exist yet. Made by `kafka.group(ID)`."""
 
     def __init__(self, transport: Transport, group_id: str) -> None:
+        check_type(group_id, str, "group_id")
         super().__init__(transport)
         self.group_id = group_id
 
@@ -220,6 +222,7 @@ class Transaction(TransactionActions):
     """A transactional id. Made by `kafka.transaction(ID)`."""
 
     def __init__(self, transport: Transport, transactional_id: str) -> None:
+        check_type(transactional_id, str, "transactional_id")
         super().__init__(transport)
         self.transactional_id = transactional_id
 
