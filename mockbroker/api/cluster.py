@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
@@ -12,6 +13,7 @@ from mockbroker.api.aio.cluster import AsyncCluster
 from mockbroker.api.blocking.cluster import BlockingCluster
 from mockbroker.api.options import ClusterOptions, server_config
 from mockbroker.api.transport import AwaitedTransport, ClusterError
+from mockbroker.core.type_checks import check_type
 from mockbroker.server.config import ServerConfig
 from mockbroker.server.network.socket_server import Trace
 
@@ -58,14 +60,14 @@ class Cluster(BlockingCluster):
     def __init__(
         self,
         *,
-        journal_dir: str | Path | None = None,
+        journal_dir: str | PathLike[str] | None = None,
         trace: Trace | None = None,
         **options: Unpack[ClusterOptions],
     ) -> None:
         self._options: ClusterOptions = options
         self._config: ServerConfig | None = server_config(**options)
         self._trace = trace
-        self._journal_dir = None if journal_dir is None else Path(journal_dir)
+        self._journal_dir = _directory(journal_dir)
         self._thread: ClusterThread | None = None
         self._in_this_run: AsyncExitStack | None = None
 
@@ -112,7 +114,7 @@ class Cluster(BlockingCluster):
         self,
         *,
         same_ports: bool = False,
-        journal_dir: str | Path | None = None,
+        journal_dir: str | PathLike[str] | None = None,
         trace: Trace | None = None,
         **options: Unpack[ClusterOptions],
     ) -> None:
@@ -130,7 +132,7 @@ class Cluster(BlockingCluster):
         thread = self._here
         merged: ClusterOptions = {**self._options, **options}
         self._config = server_config(**merged)
-        directory = self._journal_dir if journal_dir is None else Path(journal_dir)
+        directory = _directory(journal_dir) or self._journal_dir
         start = Start(self._config, directory, trace or self._trace)
         if not thread.has_ended:
             try:
@@ -289,3 +291,8 @@ class Cluster(BlockingCluster):
 
 
 _ELSEWHERE = "this cluster runs in another process"
+
+
+def _directory(journal_dir: str | PathLike[str] | None) -> Path | None:
+    check_type(journal_dir, str | PathLike[str] | None, "journal_dir")
+    return None if journal_dir is None else Path(journal_dir)

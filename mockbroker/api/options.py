@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from os import PathLike
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, get_type_hints
 
@@ -32,7 +33,7 @@ class ClusterOptions(TypedDict, total=False):
     journal_bytes: int
     journal_overflow: Overflow
     journal_hops: bool
-    data_dir: str | Path | None
+    data_dir: str | PathLike[str] | None
 
 
 def server_config(**options: Unpack[ClusterOptions]) -> ServerConfig:

@@ -126,11 +126,10 @@ def read_documents(text: str) -> list[dict[str, Any]]:
         try:
             raw = sys.stdin.buffer.read() if text == "-" else Path(text).read_bytes()
             text = raw.decode()
-        except FileNotFoundError as error:
-            hint = "; what is not a file's name needs braces around it" if ":" in text else ""
-            raise click.BadParameter(f"{name}: {why_unread(error)}{hint}") from None
         except (OSError, UnicodeDecodeError) as error:
-            raise click.BadParameter(f"{name}: {why_unread(error)}") from None
+            is_data = isinstance(error, OSError) and ": " in text
+            hint = "; YAML on the command line needs braces around it" if is_data else ""
+            raise click.BadParameter(f"{name}: {why_unread(error)}{hint}") from None
     try:
         found = read_yaml(text)
     except YamlError as error:

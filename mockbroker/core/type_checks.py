@@ -1,7 +1,7 @@
 """Checks of the types of Python values that a test passes, with errors that name the wrong part.
 
-The errors do not show values, which may be passwords. Data of files and requests is converted
-instead: mockbroker/core/validation.py.
+The errors do not show values of a wrong type: they may be passwords. Data of files and requests is
+converted instead: mockbroker/core/validation.py.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _check(value: Any, shape: _Shape) -> None:
         for key, item in value.items():
             _check_part(key, shape.inner[0], ": a key", key)
             _check_part(item, shape.inner[1], "[{!r}]", key)
-    elif shape.inner:
+    elif shape.origin in (Sequence, tuple):
         wanted = shape.inner if shape.origin is tuple else shape.inner * len(value)
         for index, (item, part) in enumerate(zip(value, wanted, strict=True)):
             _check_part(item, part, "[{}]", index)

@@ -32,7 +32,8 @@ from mockbroker.server.config import ListenerSpec, TopicSpec
         ({"strict": "yes"}, "strict: expected bool, not str"),
         ({"seed": 1.5}, "seed: expected int | None, not float"),
         ({"journal_bytes": "1 MB"}, "journal_bytes: expected int, not str"),
-        ({"data_dir": 5}, "data_dir: expected str | Path | None, not int"),
+        ({"data_dir": 5}, "data_dir: expected str | PathLike[str] | None, not int"),
+        ({"journal_dir": 5}, "journal_dir: expected str | PathLike[str] | None, not int"),
     ],
 )
 def test_a_wrong_option_is_named(options: dict[str, Any], words: str) -> None:
@@ -102,3 +103,10 @@ def test_names_and_numbers_of_another_type_are_named() -> None:
             with pytest.raises(TypeError) as found:
                 make()
             assert str(found.value) == words
+
+
+def test_directories_may_be_any_path(tmpdir: Any) -> None:
+    """Such as that of pytest's older fixture, which is no `pathlib.Path`."""
+    with Cluster(brokers=1, data_dir=tmpdir / "data", journal_dir=tmpdir / "journal") as kafka:
+        kafka.topic("orders").create().produce("a")
+    assert {each.basename for each in tmpdir.listdir()} == {"data", "journal"}

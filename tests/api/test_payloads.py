@@ -48,8 +48,9 @@ def test_a_record_of_another_type_is_refused_by_its_path(
     [
         ([{"valu": "x"}], "records[0]: unknown field 'valu'; did you mean 'value'?"),
         (["x", 5], "records[1].value: expected bytes | str | None, not int"),
-        ("xyz", "records: expected a list of them, not str"),
-        (5, "records: expected a list of them, not int"),
+        ("xyz", "records: expected a list of records, not str"),
+        ({"value": "x"}, "records: expected a list of records, not dict"),
+        (5, "records: expected a list of records, not int"),
     ],
 )
 def test_what_is_no_list_of_records_is_refused(records: Any, named: str) -> None:

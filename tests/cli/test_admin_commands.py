@@ -100,7 +100,12 @@ def test_all_rules_are_exported_and_added_again(run: Run, kafka: Cluster) -> Non
         (
             "match: {api: Produce}",
             2,
-            "No such file or directory; what is not a file's name needs braces around it\n",
+            "No such file or directory; YAML on the command line needs braces around it\n",
+        ),
+        (
+            f"match: {{topic: {'x' * 300}}}",
+            2,
+            "File name too long; YAML on the command line needs braces around it\n",
         ),
         ("-", 2, "standard input holds list"),
     ],

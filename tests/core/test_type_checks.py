@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -26,6 +27,7 @@ Mode = Literal["block", "drop"]
         ("x", str | Path | None),
         (Path("x"), str | Path | None),
         (None, str | Path | None),
+        (Path("x"), str | PathLike[str]),
         ("drop", Mode),
         (range(3), Sequence[int]),
         ((1, "a"), tuple[int, str]),

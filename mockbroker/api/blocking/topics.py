@@ -70,8 +70,8 @@ class Records(Handle):
 
     def append(self, records: Iterable[RecordDict | Payload]) -> list[AppendedRecord]:
         """Append records, in as many requests as their size requires."""
-        if isinstance(records, str | bytes) or not isinstance(records, Iterable):
-            raise TypeError(f"records: expected a list of them, not {type(records).__name__}")
+        if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
+            raise TypeError(f"records: expected a list of records, not {type(records).__name__}")
         done: list[AppendedRecord] = []
         pending: list[dict[str, object]] = []
         size = 0
